@@ -24,9 +24,7 @@ from tightrope.simulation import store
 from . import names
 from .experiment import (
     SCALES,
-    FigureOutcome,
     Run,
-    as_shown,
     claim_standings,
     figure_records,
     figures,
@@ -35,13 +33,12 @@ from .experiment import (
     records_of,
     reproduce,
     rewrite_report,
+    saved_outcomes,
     sentence,
     time_taken,
 )
 from .register import STANDINGS, counts
-from .scoring import Row
 
-COLUMNS_OF_VERDICTS = STANDINGS
 COSTS_FILE = pathlib.Path(__file__).with_name("costs.json")
 RECORD = "all.json"
 TITLE = "Structured bandits: the papers' claims, run again"
@@ -110,7 +107,6 @@ class PaperState(NamedTuple):
     """The content of a paper's folder. counts: of its claims by verdict. seconds: of all cores, for
     its figures."""
 
-    title: str
     counts: Mapping[str, int]
     seconds: float
     figures: Mapping[str, str]  # name -> "12 rows in 3 s", "not run: ..." or "not yet"
@@ -118,26 +114,16 @@ class PaperState(NamedTuple):
 
 def state_of(paper: str, run: Run) -> PaperState:
     folder = run.out / paper
-    records = records_of(run, folder)
-    outcomes = {
-        name: FigureOutcome([Row(**row) for row in one["rows"]], notes=one["notes"])
-        for name, one in records.items()
-    }
+    outcomes = saved_outcomes(paper, folder, records_of(run, folder), run.scale)
+    took = {name: time_taken(folder / name) for name in outcomes}
     states = dict.fromkeys(figures(paper), "not yet")
-    for name in states.keys() & outcomes.keys():
-        states[name] = (
-            f"{len(outcomes[name].rows)} rows in "
-            f"{in_words(time_taken(folder / name).get('seconds', math.nan))}"
-        )
-        if not outcomes[name].rows and outcomes[name].notes.startswith("Not run: "):
-            states[name] = outcomes[name].notes
-    seconds = sum(time_taken(folder / name).get("core seconds", 0.0) for name in records)
-    return PaperState(
-        find_paper(paper).TITLE,
-        counts(claim_standings(paper, as_shown(outcomes, run.scale))),
-        seconds,
-        states,
-    )
+    for name, outcome in outcomes.items():
+        spent = in_words(took[name].get("seconds", math.nan))
+        states[name] = f"{len(outcome.rows)} rows in {spent}"
+        if not outcome.rows and outcome.notes.startswith("Not run: "):
+            states[name] = outcome.notes
+    seconds = sum(one.get("core seconds", 0.0) for one in took.values())
+    return PaperState(counts(claim_standings(paper, outcomes)), seconds, states)
 
 
 def verdicts(run: Run) -> JsonObject:
@@ -167,9 +153,12 @@ def front_page(
 
     def row(words: str, number_of: Mapping[str, int], seconds: float) -> list[str]:
         time = in_words(seconds).replace(" ", "\N{NO-BREAK SPACE}") if seconds else "–"
-        return [words, *(str(number_of[key]) for key in ("all", *COLUMNS_OF_VERDICTS)), time]
+        return [words, *(str(number_of[key]) for key in ("all", *STANDINGS)), time]
 
-    rows = [row(link(paper, one.title), one.counts, one.seconds) for paper, one in states.items()]
+    rows = [
+        row(link(paper, find_paper(paper).TITLE), one.counts, one.seconds)
+        for paper, one in states.items()
+    ]
     rows.append(row("all papers", total, sum(one.seconds for one in states.values())))
     detail = [
         [link(paper, paper), name, state]
@@ -188,14 +177,15 @@ def front_page(
             f" {missing} of {len(detail)} figures are not there yet: the same command goes on "
             "from here."
         )
-    note = (
-        "The worst row decides about a claim, of those that count; a paper's page has every row "
-        "with its test."
-    )
-    note += " Core time is that of all cores together."
-    columns = ["paper", "claims", *COLUMNS_OF_VERDICTS, "core time"]
+    columns = ["paper", "claims", *STANDINGS, "core time"]
     sections = [
-        Section("Papers", note, [], [Table(columns, rows, aligned=False, stacked=True)]),
+        Section(
+            "Papers",
+            "The worst row decides about a claim, of those that count; a paper's page has every "
+            "row with its test. Core time is that of all cores together.",
+            [],
+            [Table(columns, rows, aligned=False, stacked=True)],
+        ),
         Section(
             "Figures and tables",
             "",

@@ -174,16 +174,16 @@ def page_again(
     """The page of a folder of these commands, written again."""
     from .all_papers import RECORD, rewrite_reports
     from .demo.page import RECORD as DEMO
-    from .demo.page import demo_again
+    from .demo.page import run_demo
     from .experiment import ROWS, rewrite_report
 
     path = out or folder / "report.html"
     if (folder / RECORD).exists():
         return rewrite_reports(folder, title, out)
     if (folder / DEMO).exists():
-        shown = demo_again(
-            json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=_say
-        )
+        record = json.loads((folder / DEMO).read_text())
+        settings = {name: record[name] for name in ("seed", "data", "size")}
+        shown = run_demo(folder, title=title, path=path, say=_say, **settings)
         for section in shown.sections:
             console.print(f"{section.title}\n  {section.summary}", soft_wrap=True, markup=False)
         return shown.page

@@ -11,8 +11,7 @@ functions
 
 A module with a function `data` is a figure; one that redraws its runs or shares its cases stands
 beside it (`fig1_data`, `fig1_score`). Its name on the command line has hyphens instead of
-underscores. What is not in a paper, but answers what its reader may ask next, stands apart in
-`X/beyond.py`.
+underscores.
 """
 
 import contextlib
@@ -27,7 +26,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 import markupsafe
 import numpy as np
@@ -79,18 +78,6 @@ class FigureOutcome:
     plots: dict[str, Figure] = field(default_factory=dict)
     notes: str = ""
     missing: str = ""
-
-
-class FigureRecord(TypedDict):
-    """The content of rows.json. tables: their labels in order."""
-
-    rows: list[JsonObject]
-    notes: str
-    tables: list[str]
-    scale: str
-    seed: int
-    versions: dict[str, str]
-    command: str
 
 
 @dataclass
@@ -301,24 +288,18 @@ def _save(name: str, outcome: FigureOutcome, run: Run) -> None:
 
 
 def rows_table(rows: list[Row]) -> Table:
-    def number(value: str | float) -> str:
-        return value if isinstance(value, str) else f"{value:.4g}"
-
     cells = []
     for row in rows:
-        ours = (
-            with_error(float(row.ours), row.se)
-            if row.se is not None and not isinstance(row.ours, str)
-            else number(row.ours)
-        )
-        if row.se is not None and (isinstance(row.ours, str) or row.se == math.inf):
-            ours = ours_in_words(row)
+        paper = row.paper if isinstance(row.paper, str) else f"{row.paper:.4g}"
+        ours = ours_in_words(row)
+        if not isinstance(row.ours, str) and row.se not in (None, math.inf):
+            ours = with_error(float(row.ours), row.se)
         remark = row.remark if row.verdict != "reproduced" else ""
         words = " ".join(part for part in (f"{row.test}.", row.reason, remark) if part)
         key = row.key if row.key != OURS else "ours, not counted"
         if row.reading:
             key = f"{row.key or 'ours'}, reading “{row.reading}”, not counted"
-        cells.append([row.verdict, key, row.text, number(row.paper), ours, words])
+        cells.append([row.verdict, key, row.text, paper, ours, words])
     headers = ["verdict", "claim", "what is compared", "paper", "ours", "test and remarks"]
     return Table(headers, cells, verdict_column=0, aligned=False, stacked=True)
 
@@ -428,7 +409,7 @@ def rewrite_report(
     return paper, _write_report(paper, folder, records, last["scale"], origin, title, path)
 
 
-def paper_of(folder: pathlib.Path, records: Mapping[str, FigureRecord]) -> str:
+def paper_of(folder: pathlib.Path, records: Mapping[str, JsonObject]) -> str:
     """The paper whose figures were saved in a folder. Raises ValueError where no paper has them."""
     keys = {row["key"] for record in records.values() for row in record["rows"]} - {
         OURS
@@ -449,20 +430,34 @@ def paper_of(folder: pathlib.Path, records: Mapping[str, FigureRecord]) -> str:
     return paper
 
 
-def figure_records(folder: pathlib.Path) -> dict[str, FigureRecord]:
+def figure_records(folder: pathlib.Path) -> dict[str, JsonObject]:
     """The records that `reproduce` saved of each figure of a folder: rows, notes, scale, seed and
     provenance."""
     return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
 
 
-def _outcome_of(folder: pathlib.Path, record: FigureRecord) -> FigureOutcome:
-    tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in record["tables"]}
-    return FigureOutcome(
-        [Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"]
+def saved_outcomes(
+    paper: str, folder: pathlib.Path, records: Mapping[str, JsonObject], scale: str
+) -> dict[str, FigureOutcome]:
+    """What a folder holds of a paper's figures, as people see it."""
+    return as_shown(
+        {
+            name: FigureOutcome(
+                [Row(**row) for row in records[name]["rows"]],
+                {
+                    label: pd.read_parquet(folder / name / f"{label}.parquet")
+                    for label in records[name]["tables"]
+                },
+                notes=records[name]["notes"],
+            )
+            for name in figures(paper)
+            if name in records
+        },
+        scale,
     )
 
 
-def records_of(run: Run, folder: pathlib.Path) -> dict[str, FigureRecord]:
+def records_of(run: Run, folder: pathlib.Path) -> dict[str, JsonObject]:
     """The `figure_records` of a folder with the scale and the seed of a run; rows of others would
     be mixed with its own."""
     return {
@@ -482,21 +477,14 @@ def _report(paper: str, run: Run) -> None:
 def _write_report(
     paper: str,
     folder: pathlib.Path,
-    records: Mapping[str, FigureRecord],
+    records: Mapping[str, JsonObject],
     scale: str,
     origin: Mapping[str, object],
     title: str | None = None,
     path: pathlib.Path | None = None,
 ) -> dict[str, FigureOutcome]:
     """The page of a paper's saved figures; returns their outcomes as the page shows them."""
-    outcomes = as_shown(
-        {
-            name: _outcome_of(folder / name, records[name])
-            for name in figures(paper)
-            if name in records
-        },
-        scale,
-    )
+    outcomes = saved_outcomes(paper, folder, records, scale)
     claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))

@@ -111,37 +111,27 @@ def _apart(gap: float, se: float) -> str:
     )
 
 
-def _clear(gap: float, se: float, margin: float) -> bool:
-    """Whether a difference is larger than `margin` standard errors; never where there is no error
-    to go by."""
-    return abs(gap) > margin * se
+def below(estimate: Estimate, bound: float = 0.0, *, partly: float | None = None) -> Judgement:
+    return _beyond("below", -1.0, estimate, bound, partly)
 
 
-def below(
-    estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN
-) -> Judgement:
-    return _beyond("below", -1.0, estimate, bound, partly, margin)
-
-
-def above(
-    estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN
-) -> Judgement:
-    return _beyond("above", 1.0, estimate, bound, partly, margin)
+def above(estimate: Estimate, bound: float = 0.0, *, partly: float | None = None) -> Judgement:
+    return _beyond("above", 1.0, estimate, bound, partly)
 
 
 def _beyond(
-    side: str, sign: float, estimate: Estimate, bound: float, partly: float | None, margin: float
+    side: str, sign: float, estimate: Estimate, bound: float, partly: float | None
 ) -> Judgement:
     """Reproduced: on this side of the bound by `margin` standard errors. Undecided: no further from
     it than that. Partly: beyond `partly` by them."""
     gap = estimate.value - bound
     test = (
-        f"{side} {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
+        f"{side} {bound:g} by {MARGIN:g} standard errors; undecided if no further from it than that"
     )
-    weaker = partly is not None and sign * (estimate.value - partly) > margin * estimate.se
+    weaker = partly is not None and sign * (estimate.value - partly) > MARGIN * estimate.se
     if partly is not None:
         test += f"; partly if {side} {partly:g} by them"
-    sure = _clear(gap, estimate.se, margin) or (gap == 0.0 == estimate.se)
+    sure = abs(gap) > MARGIN * estimate.se or (gap == 0.0 == estimate.se)
     return _judgement(
         sure and sign * gap > 0,
         weaker,
@@ -151,7 +141,7 @@ def _beyond(
     )
 
 
-def near(estimate: Estimate, target: float, relative: float, margin: float = MARGIN) -> Judgement:
+def near(estimate: Estimate, target: float, relative: float) -> Judgement:
     """`within` a share of the target. Partly: within twice that."""
     band = relative * abs(target)
     return within(
@@ -160,20 +150,17 @@ def near(estimate: Estimate, target: float, relative: float, margin: float = MAR
         band,
         partly=abs(estimate.value - target) <= 2 * band,
         words=f"within {2 * relative:.0%} of it",
-        margin=margin,
     )
 
 
-def gain(estimate: Estimate, target: float, tolerance: float, margin: float = MARGIN) -> Judgement:
+def gain(estimate: Estimate, target: float, tolerance: float) -> Judgement:
     """`within` a tolerance of the target. Partly: above 0 by `margin` standard errors."""
-    words = f"above 0 by {margin:g} standard errors"
     return within(
         estimate,
         target,
         tolerance,
-        partly=estimate.value > margin * estimate.se,
-        words=words,
-        margin=margin,
+        partly=estimate.value > MARGIN * estimate.se,
+        words=f"above 0 by {MARGIN:g} standard errors",
     )
 
 
@@ -184,27 +171,26 @@ def within(
     *,
     partly: bool,
     words: str,
-    margin: float = MARGIN,
 ) -> Judgement:
     """Reproduced: within the band, which is at least `margin` standard errors wide to either side.
 
     Undecided: the band is narrower than that, and the target not further away than both together.
     """
     off = estimate.value - target
-    wide = not margin * estimate.se <= band
-    test = (
-        f"within {band:.3g} of {target:.4g}, with {margin:g} standard errors below that; else "
-        f"undecided if they reach it; partly if {words}"
+    wide = not MARGIN * estimate.se <= band
+    reached = not abs(off) > band + MARGIN * estimate.se
+    return _judgement(
+        not wide and abs(off) <= band,
+        partly,
+        f"within {band:.3g} of {target:.4g}, with {MARGIN:g} standard errors below that; else "
+        f"undecided if they reach it; partly if {words}",
+        f"It differs from {target:.4g} by {off:+.3g}; {MARGIN:g} standard errors are "
+        f"{MARGIN * estimate.se:.3g}.",
+        open_=wide and reached,
     )
-    reason = (
-        f"It differs from {target:.4g} by {off:+.3g}; {margin:g} standard errors are "
-        f"{margin * estimate.se:.3g}."
-    )
-    reached = not abs(off) > band + margin * estimate.se
-    return _judgement(not wide and abs(off) <= band, partly, test, reason, open_=wide and reached)
 
 
-def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgement:
+def agree(difference: Estimate, size: float) -> Judgement:
     """Two measurements of the same thing, of about this size, differ by at most `margin` standard
     errors of their difference.
 
@@ -212,16 +198,13 @@ def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgemen
     that wide.
     """
     known = math.isfinite(difference.se) and math.isfinite(difference.value)
-    within = known and abs(difference.value) <= margin * difference.se
-    blind = not known or margin * difference.se > abs(size)
-    test = (
-        f"the difference is within {margin:g} joint standard errors; undecided if these exceed "
-        f"{abs(size):.3g}, the number itself"
-    )
+    within = known and abs(difference.value) <= MARGIN * difference.se
+    blind = not known or MARGIN * difference.se > abs(size)
     return _judgement(
         within and not blind,
         False,
-        test,
+        f"the difference is within {MARGIN:g} joint standard errors; undecided if these exceed "
+        f"{abs(size):.3g}, the number itself",
         f"The difference is {_apart(difference.value, difference.se)}.",
         open_=blind and (within or not known),
     )
@@ -254,12 +237,11 @@ def never(count: int, total: int) -> Judgement:
 def every(holds: Sequence[bool]) -> Judgement:
     """Reproduced: it holds in all cases. Partly: in some. Undecided: there are none."""
     count, none = sum(bool(one) for one in holds), len(holds) == 0
-    reason = f"It holds in {count} of {len(holds)} cases."
     return _judgement(
         not none and count == len(holds),
         count > 0,
         f"{ALL_CASES}; undecided if there are none",
-        reason,
+        f"It holds in {count} of {len(holds)} cases.",
         open_=none,
     )
 
@@ -273,15 +255,17 @@ def rare(count: int, total: int, bound: float, confidence: float = 0.99) -> Judg
     lower = (
         0.0 if count == 0 else float(special.betaincinv(count, total - count + 1, 1 - confidence))
     )
-    test = (
+    return _judgement(
+        upper <= bound,
+        False,
         f"the upper {confidence:.0%} limit of the probability is at most {bound:g}; undecided if "
-        "only the lower limit is"
+        "only the lower limit is",
+        f"{count} of {total}: between {lower:.3g} and {upper:.3g}.",
+        open_=lower <= bound,
     )
-    reason = f"{count} of {total}: between {lower:.3g} and {upper:.3g}."
-    return _judgement(upper <= bound, False, test, reason, open_=lower <= bound)
 
 
-def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) -> Judgement:
+def falls(steps: Sequence[Estimate], whole: Estimate) -> Judgement:
     """A curve that falls. steps: its paired differences from place to place; whole: of the last
     place and the first.
 
@@ -289,19 +273,15 @@ def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) ->
     Partly: the whole alone is below 0.
     Undecided: the whole is no further from 0 than that.
     """
-    rising = [place for place, step in enumerate(steps, start=1) if step.value > margin * step.se]
-    sure = _clear(whole.value, whole.se, margin)
-    test = (
-        f"last below first by {margin:g} standard errors, and no step up by them; partly if only "
-        "the first; undecided if neither is clear"
-    )
+    rising = [place for place, step in enumerate(steps, start=1) if step.value > MARGIN * step.se]
+    sure = abs(whole.value) > MARGIN * whole.se
     where = f"Steps up by them: {', '.join(map(str, rising)) or 'none'} of {len(steps)}"
-    reason = f"{where}; last minus first is {_apart(whole.value, whole.se)}."
     return _judgement(
         sure and whole.value < 0 and not rising,
         sure and whole.value < 0,
-        test,
-        reason,
+        f"last below first by {MARGIN:g} standard errors, and no step up by them; partly if only "
+        "the first; undecided if neither is clear",
+        f"{where}; last minus first is {_apart(whole.value, whole.se)}.",
         open_=not sure,
     )
 
@@ -315,18 +295,20 @@ def most(count: int, total: int) -> Judgement:
     )
 
 
-def everywhere_above(estimates: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
+def everywhere_above(estimates: Sequence[Estimate]) -> Judgement:
     """Reproduced: every estimate is above 0 by `margin` standard errors. Partly: one is, none
     below. Undecided: none is either.
 
     Partly leaves a claim undecided: no place speaks against it.
     """
-    over = sum(one.value > margin * one.se for one in estimates)
-    under = sum(one.value < -margin * one.se for one in estimates)
-    test = f"above 0 by {margin:g} standard errors {EVERY_PLACE}; undecided if nowhere either"
-    reason = f"It is above at {over} and below at {under} of {len(estimates)} places."
+    over = sum(one.value > MARGIN * one.se for one in estimates)
+    under = sum(one.value < -MARGIN * one.se for one in estimates)
     return _judgement(
-        over == len(estimates), over > 0 and under == 0, test, reason, open_=over == under == 0
+        over == len(estimates),
+        over > 0 and under == 0,
+        f"above 0 by {MARGIN:g} standard errors {EVERY_PLACE}; undecided if nowhere either",
+        f"It is above at {over} and below at {under} of {len(estimates)} places.",
+        open_=over == under == 0,
     )
 
 
@@ -347,9 +329,12 @@ def among_draws(
     blind = low == high or low <= 0.0 <= high or high - low <= MARGIN * noise
     side = "not above" if at_least else "within"
     where = f"{side} the {tail:.0%} to {1 - tail:.0%} range over draws of worlds"
-    test = f"{target:g} is {where}; undecided if 0 is in it as well, or noise as wide"
     return _judgement(
-        inside and not blind, False, test, f"The range is {low:.3g} to {high:.3g}.", open_=inside
+        inside and not blind,
+        False,
+        f"{target:g} is {where}; undecided if 0 is in it as well, or noise as wide",
+        f"The range is {low:.3g} to {high:.3g}.",
+        open_=inside,
     )
 
 
@@ -371,51 +356,44 @@ def in_most_draws(gaps: ArrayLike, noise: float, *, tail: float = 0.05) -> Judge
         if share > 1 - tail
         else high - low <= MARGIN * noise
     )
-    test = f"below 0 {MOST_DRAWS}; undecided if noise as wide would do it"
     return _judgement(
         share >= 1 - tail and not blind,
         share >= tail,
-        test,
+        f"below 0 {MOST_DRAWS}; undecided if noise as wide would do it",
         f"It is in {share:.0%} of the draws.",
         open_=blind,
     )
 
 
-def both_signs(estimates: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
+def both_signs(estimates: Sequence[Estimate]) -> Judgement:
     """Reproduced: some estimates are below 0 and some above, each by `margin` standard errors.
     Undecided: neither."""
-    negative = sum(one.value < -margin * one.se for one in estimates)
-    positive = sum(one.value > margin * one.se for one in estimates)
-    test = (
-        f"below 0 somewhere and above 0 somewhere else, each by {margin:g} standard errors; "
-        "undecided if nowhere either"
-    )
-    reason = f"Below at {negative}, above at {positive} of {len(estimates)} places."
+    negative = sum(one.value < -MARGIN * one.se for one in estimates)
+    positive = sum(one.value > MARGIN * one.se for one in estimates)
     return _judgement(
-        negative > 0 and positive > 0, False, test, reason, open_=negative == positive == 0
+        negative > 0 and positive > 0,
+        False,
+        f"below 0 somewhere and above 0 somewhere else, each by {MARGIN:g} standard errors; "
+        "undecided if nowhere either",
+        f"Below at {negative}, above at {positive} of {len(estimates)} places.",
+        open_=negative == positive == 0,
     )
 
 
-def ahead(difference: Estimate, relative: float, least: float, margin: float = MARGIN) -> Judgement:
+def ahead(difference: Estimate, relative: float, least: float) -> Judgement:
     """Reproduced: above 0 by `margin` standard errors, and `relative` (its share of the rival's
     mean) is at least `least`.
 
     Partly: above 0 by that margin. Undecided: no further from 0 than that.
     """
-    sure = difference.value > margin * difference.se
-    test = (
-        f"above 0 by {margin:g} standard errors and at least {least:.0%}; partly if above 0 by "
-        "them; undecided if no further from 0"
-    )
-    reason = (
-        f"It is {relative:+.1%}; the distance to 0 is {_apart(difference.value, difference.se)}."
-    )
+    sure = difference.value > MARGIN * difference.se
     return _judgement(
         sure and relative >= least,
         sure,
-        test,
-        reason,
-        open_=not _clear(difference.value, difference.se, margin),
+        f"above 0 by {MARGIN:g} standard errors and at least {least:.0%}; partly if above 0 by "
+        "them; undecided if no further from 0",
+        f"It is {relative:+.1%}; the distance to 0 is {_apart(difference.value, difference.se)}.",
+        open_=not abs(difference.value) > MARGIN * difference.se,
     )
 
 

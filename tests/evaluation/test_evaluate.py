@@ -347,6 +347,9 @@ def gate(arena, first, second, alpha):
             ones,
             ones,
             ones,
+            estimators.NO_TIMES,
+            0,
+            estimators.NO_COPIES,
         )
         found.append(int(state[4]))
     return found

@@ -123,6 +123,9 @@ def test_the_round_of_the_crossing_is_the_first_at_which_the_mixture_says_so():
                 0.0,
                 0.0,
                 *[ones[part]] * 4,
+                estimators.NO_TIMES,
+                0,
+                estimators.NO_COPIES,
             )
         seen = np.zeros((300, 3))
         estimators.advance(scores, 0, 300, 1.0, np.zeros(3), np.arange(1, 301), 0, seen)
@@ -164,6 +167,9 @@ def misses(arena, target, logs, alpha, change=None, in_sample=False):
                 ones,
                 ones,
                 ones,
+                estimators.NO_TIMES,
+                0,
+                estimators.NO_COPIES,
             )
             missed |= state[4] > 0
         found += missed

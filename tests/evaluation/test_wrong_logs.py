@@ -194,6 +194,9 @@ def test_nothing_is_decided_before_both_policies_were_played():
             np.ones(n),
             weight,
             weight,
+            estimators.NO_TIMES,
+            0,
+            estimators.NO_COPIES,
         )
         assert state[4] == 0.0
 

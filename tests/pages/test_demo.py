@@ -11,6 +11,7 @@ from planted import measured_in_a_browser
 from tiers import thorough
 from tightrope.cli.application import app
 from tightrope.numerics.statistics import standard_error
+from tightrope.pages.page import slug
 from tightrope.results.results import Result
 from tightrope_papers.conservative.settings import ranked_baseline
 from tightrope_papers.demo import DemoSetting, guarantees, page, structures
@@ -49,8 +50,8 @@ def test_every_section_has_its_sentence_and_says_where_its_data_are_from(demo):
     for section in made.sections:
         assert section.summary.endswith(".")
         assert section.figures
-        assert html.index(f'id="{section.slug}"') < html.index(
-            "<svg", html.index(f'id="{section.slug}"')
+        assert html.index(f'id="{slug(section.title)}"') < html.index(
+            "<svg", html.index(f'id="{slug(section.title)}"')
         )  # before the picture
         assert "ynthetic" in section.text
     missing = [

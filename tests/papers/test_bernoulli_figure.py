@@ -4,7 +4,8 @@ import numpy as np
 
 from tightrope.results.results import Result
 from tightrope_papers.conservative import fig3_mab
-from tightrope_papers.conservative.fig3_mab import OTHER, SCALED, BernoulliRuns
+from tightrope_papers.conservative.fig3_mab import OTHER, SCALED
+from tightrope_papers.conservative.measures import ModelRuns
 
 SHARES = {
     "UCB": 0.1,
@@ -45,7 +46,7 @@ def of(found, words):
     return verdict
 
 
-FIGURE = BernoulliRuns(played(2, 20, CUCB2=[0.4, 0.3]), 2, {"worst": 0, "best": 1})
+FIGURE = ModelRuns(played(2, 20, CUCB2=[0.4, 0.3]), 2, {"worst": 0, "best": 1})
 WITH_MORE = FIGURE._replace(
     shown=played(2, 50, CUCB2=[0.4, 0.3]), pool=(played(3, 40, CUCB2=[0.4, 0.3, 0.35]), 3)
 )
@@ -96,5 +97,5 @@ def test_one_run_of_a_model_decides_no_number():
         {"CUCB2": [0.4, 0.39], "CUCB-M": [0.5, 0.6]},
     )
     picked = {"worst": 0, "best": 1}
-    assert of(verdicts(BernoulliRuns(played(2, 30, **shares), 2, picked)), name) == "reproduced"
-    assert of(verdicts(BernoulliRuns(played(2, 1, **shares), 2, picked)), name) == "undecided"
+    assert of(verdicts(ModelRuns(played(2, 30, **shares), 2, picked)), name) == "reproduced"
+    assert of(verdicts(ModelRuns(played(2, 1, **shares), 2, picked)), name) == "undecided"

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tightrope_papers.lingape import beyond, fig1, fig2, fig3, theory
+from tightrope_papers.lingape import fig1, fig2, fig3, theory
 from tightrope_papers.lingape.settings import (
     ADAPTIVE,
     ADAPTIVE_ONE,
@@ -203,14 +203,6 @@ def test_table_1_is_the_print_and_nothing_else():
     assert set(verdicts(rows, "table-focus")) == {NO}
     assert verdicts(rows, "table-static")[-1] == NO
     assert verdicts(rows, "table-oracle")[-1] == NO
-
-
-def test_a_later_rule_that_needs_fewer_samples_is_seen():
-    found = runs() | {beyond.GAME: runs(ZERO=1.5e6)[ZERO], beyond.CLIMB: runs(ZERO=0.6e6)[ZERO]}
-    rows = beyond.later_score([beyond.LaterRuleCase("canonical", 0.5, 0, found)])
-    assert [row.verdict for row in rows] == [YES, NO, YES]
-    found[beyond.GAME]["arm"] = np.ones(40, dtype=int)
-    assert beyond.later_score([beyond.LaterRuleCase("canonical", 0.5, 0, found)])[-1].verdict == NO
 
 
 def audits(rounds):

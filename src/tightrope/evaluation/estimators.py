@@ -95,10 +95,8 @@ def score(
             a, R, h = arm[j], reward[j], max(propensity[j], LEAST)
             p, r, floor = target[j, a], model[j, a], min(least[j, a], propensity[j])
             w = p / h
-            if w > 0.0 and ends[0] < R:
-                sums[ABOVE] += 1.0
-            if w > 0.0 and ends[1] > R:
-                sums[BELOW] += 1.0
+            sums[ABOVE] += w > 0.0 and ends[0] < R
+            sums[BELOW] += w > 0.0 and ends[1] > R
             ips += w * R
             clipped += min(w, clip) * R
             correction += w * (R - r)
@@ -113,8 +111,7 @@ def score(
             sums[WWR] += w * w * R
             sums[WWRR] += w * w * R * R
             sums[LARGEST] = max(sums[LARGEST], w)
-            if p >= 1.0 - 1e-6:
-                sums[MATCHED] += 1.0
+            sums[MATCHED] += p >= 1.0 - 1e-6
             if logged:
                 mass[a] += 1.0
             j += 1
@@ -251,9 +248,13 @@ def first_crossing(
     square,
     other,
     others,
+    times,
+    place,
+    out,
 ):
     """Add n scores to a state (t, sum of xi, V, S that cannot be a crossing, round of the crossing
-    or 0, sums of w and w^2 of two targets).
+    or 0, sums of w and w^2 of two targets), of which the first three are those of `advance`, as are
+    times, place and out; returns the next place.
 
     A round is a crossing when M(level) >= exp(threshold) there: the value is above `level` at that
     confidence. Only rounds count in which the effective sample size of both targets is at least
@@ -261,13 +262,9 @@ def first_crossing(
     round, and mostly nothing: ln M falls in V and grows in S, so below the last boundary no new one
     is needed.
     """
-    scale, most = 1.0 / (1.0 + k), 1.0 / (1.0 + k)
+    scale = 1.0 / (1.0 + k)
     for i in range(n):
-        xi = scores[i] * scale
-        guess = min(state[1] / state[0], most) if state[0] > 0.0 else 0.0
-        state[2] += (xi - guess) * (xi - guess)
-        state[1] += xi
-        state[0] += 1.0
+        place = advance(scores, i, i + 1, k, state, times, place, out)
         state[5] += weight[i]
         state[6] += square[i]
         state[7] += other[i]
@@ -284,6 +281,7 @@ def first_crossing(
             state[4] = state[0]
         else:
             state[3] = edge
+    return place
 
 
 @jit
@@ -593,7 +591,6 @@ class Ridge:
         self.rows, self.next_fit = 0, 1
         self.total = 0.0  # of the rewards
         self.least, self.most = math.inf, -math.inf  # of the rewards
-        self.ready = False
         self.weights = np.zeros((3, BINS))  # rows, predictions, rewards by bin of the prediction
 
     def _start(self, rows: Rows) -> None:
@@ -606,7 +603,6 @@ class Ridge:
         checks.fits_in_memory("arms", count, 8 * (d + 1) ** 2)
         self.grams, self.products = np.zeros((count, d + 1, d + 1)), np.zeros((count, d + 1))
         self.theta = np.zeros((count, d + 1))
-        self.ready = True
 
     def score(self, rows: Rows, starts: np.ndarray, out: np.ndarray) -> int:
         """Fill out (m, K) with predictions for these rows, each from earlier rounds, and learn
@@ -615,7 +611,7 @@ class Ridge:
         starts: (m,) whether a row begins a round; a fit falls between two rounds. Returns the
         number of rows before which nothing was learned.
         """
-        if not self.ready:
+        if self.rows == 0:
             self._start(rows)
         m, begin, unlearned = rows.arm.size, 0, 0
         q = self.grams.shape[1]
@@ -671,15 +667,14 @@ class Ridge:
         )
         self.rows += end - begin
         if self.rows >= self.next_fit:
-            self.fit(self.grams, self.products)
+            self.fit()
             self.next_fit = max(self.rows + 1, math.ceil(self.rows * GROWTH))
 
-    def fit(self, grams: np.ndarray, products: np.ndarray) -> None:
+    def fit(self) -> None:
         """The coefficients from the sums; only the lower triangles of the grams are read."""
-        mean = self.total / self.rows
-        d = grams.shape[1]
-        whole = np.tril(grams) + np.transpose(np.tril(grams, -1), (0, 2, 1))
-        rest = products - mean * whole[:, :, 0]
+        mean, d = self.total / self.rows, self.grams.shape[1]
+        whole = np.tril(self.grams) + np.transpose(np.tril(self.grams, -1), (0, 2, 1))
+        rest = self.products - mean * whole[:, :, 0]
         self.theta = np.ascontiguousarray(
             np.linalg.solve(whole + LAM * np.eye(d), rest[:, :, None])[:, :, 0]
         )

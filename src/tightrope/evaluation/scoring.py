@@ -76,12 +76,12 @@ def check_log(log: object) -> None:
 class OnePolicy:
     """One target during the pass."""
 
-    def __init__(self, log: Log, target: Target, times: np.ndarray, room: int) -> None:
+    def __init__(self, log: Log, target: Target, times: np.ndarray) -> None:
         self.target = target
         self.sums = Sums(log.arms, log.rewards)
         self.astray = np.zeros(log.arms)
-        self.scores = np.empty((2, room))  # phi^L, phi^U of the chunk's rounds
-        self.weight = np.empty((2, room))  # sums of w and w^2 in each
+        self.scores = np.empty((2, 0))  # phi^L, phi^U of the chunk's rounds
+        self.weight = np.empty((2, 0))  # sums of w and w^2 in each
         self.states = np.zeros((2, 3))
         self.places = [0, 0]
         self.kept = np.zeros((2, times.size, 3))  # the states at the shown times
@@ -94,7 +94,6 @@ class Duel:
 
     def __init__(self, first: OnePolicy, second: OnePolicy, times: np.ndarray) -> None:
         self.pair = (first, second)
-        self.states = np.zeros((2, 3))
         self.places = [0, 0]
         self.kept = np.zeros((2, times.size, 3))  # the states at the shown times
         self.crossing = np.zeros((2, 9))
@@ -124,9 +123,8 @@ class Pass:
                     "them in that order (from_frame(..., time=...)), or use estimator='ips'."
                 )
         self.times = shown_times(log.rounds)
-        self.room = 0
-        self.targets = [OnePolicy(log, target, self.times, 0) for target in targets]
-        self.baseline = None if baseline is None else OnePolicy(log, baseline, self.times, 0)
+        self.targets = [OnePolicy(log, target, self.times) for target in targets]
+        self.baseline = None if baseline is None else OnePolicy(log, baseline, self.times)
         self.duels = (
             []
             if self.baseline is None
@@ -198,17 +196,7 @@ class Pass:
                     scores = 0.5 * (
                         x.scores[0, :rounds] + y.scores[1, :rounds]
                     )  # mean (1 + difference) / 2
-                    duel.places[side] = kernels.advance(
-                        scores,
-                        0,
-                        rounds,
-                        o.k,
-                        duel.states[side],
-                        self.times,
-                        duel.places[side],
-                        duel.kept[side],
-                    )
-                    kernels.first_crossing(
+                    duel.places[side] = kernels.first_crossing(
                         scores,
                         rounds,
                         o.k,
@@ -219,8 +207,13 @@ class Pass:
                         duel.crossing[side],
                         LEAST_ESS,
                         LEAST_SHARE,
-                        *a.weight,
-                        *b.weight,
+                        a.weight[0],
+                        a.weight[1],
+                        b.weight[0],
+                        b.weight[1],
+                        self.times,
+                        duel.places[side],
+                        duel.kept[side],
                     )
 
     def _predictions(self, rows: Rows, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -68,21 +68,16 @@ def dimension(world: LoggedWorld) -> int:
     return 0
 
 
-@jit
-def show(shown, contexts, i):
-    """Each arm's own block of the round's features."""
+@returns_views
+def features_of(features, contexts, shown, i):
+    """The arms' features in round i: each arm's own block of the round's; None where they have
+    none, or fixed ones."""
+    if contexts is None:
+        return entry_or_none(features, i)
     c = contexts.shape[1]
     for k in range(shown.shape[0]):
         for j in range(c):
             shown[k, k * c + j] = contexts[i, j]
-
-
-@returns_views
-def features_of(features, contexts, shown, i):
-    """The arms' features in round i; None where they have none, or fixed ones."""
-    if contexts is None:
-        return entry_or_none(features, i)
-    show(shown, contexts, i)
     return shown
 
 

@@ -1,5 +1,6 @@
 """Self-contained HTML pages, and what is on those of simulations, results and evaluations."""
 
+import itertools
 import json
 import pathlib
 import re
@@ -30,16 +31,6 @@ from ..plots.figures import (
     sequence_figure,
     support_figure,
     weights_figure,
-)
-from ..plots.style import (
-    DASHES,
-    THEME,
-    Picture,
-    picture,
-    shares_caption,
-    shares_figure,
-    theme_colour,
-    unique_ids,
 )
 from ..results.results import Identification, Result, regret_summary, rounds_summary
 
@@ -72,7 +63,8 @@ class Table:
     ) -> "Table":
         """A table from a pandas DataFrame, numbers to four digits."""
         rows = [
-            [_cell(value) for value in row] for row in frame.head(most_rows).itertuples(index=False)
+            [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row]
+            for row in frame.head(most_rows).itertuples(index=False)
         ]
         more = f" (first {most_rows} of {len(frame)} rows)" if len(frame) > most_rows else ""
         return cls([str(column) for column in frame.columns], rows, caption + more, verdict_column)
@@ -93,29 +85,19 @@ class Section:
 
     title: str
     text: str = ""
-    figures: Sequence[Picture] = field(default_factory=list)
+    figures: Sequence[style.Picture] = field(default_factory=list)
     tables: Sequence[Table] = field(default_factory=list)
     summary: str = ""
     chips: Sequence[Chip] = ()
-
-    @property
-    def slug(self) -> str:
-        return slug(self.title)
 
 
 def slug(text: object) -> str:
     return re.sub(r"\W+", "-", str(text)).strip("-").lower()
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return str(value)
-
-
 def theme(colours: Sequence[str], ink: str, soft: str, axis: str, grid: str) -> str:
     named = {"ink": ink, "soft": soft, "axis": axis, "grid": grid}
-    named |= {THEME[key]: value for key, value in zip(style.COLOURS, colours, strict=True)}
+    named |= {style.THEME[key]: value for key, value in zip(style.COLOURS, colours, strict=True)}
     return " ".join(f"--{name}: {value};" for name, value in named.items())
 
 
@@ -134,44 +116,19 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    number = 0
-    shown = []
-    for section in sections:
-        figures = []
-        for each in section.figures:
-            panels = []
-            for svg in each.panels:
-                number += 1
-                panels.append(markupsafe.Markup(unique_ids(svg, number)))
-            entries = [
-                (entry.name, theme_colour(entry.colour), DASHES.get(entry.line, ""))
-                for entry in each.entries
-            ]
-            figures.append(
-                {"panels": panels, "caption": each.caption, "entries": entries, "note": each.note}
-            )
-        shown.append(
-            {
-                "slug": section.slug,
-                "title": section.title,
-                "text": section.text,
-                "figures": figures,
-                "tables": section.tables,
-                "summary": section.summary,
-                "chips": section.chips,
-            }
-        )
-    summaries = [
-        (section.slug, section.title, section.summary) for section in sections if section.summary
-    ]
-    environment.filters["numeric"] = lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text)))
-    environment.filters["slug"] = slug
+    numbers = itertools.count(1)
+    environment.filters |= {
+        "numeric": lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text))),
+        "slug": slug,
+        "with_unique_ids": lambda svg: markupsafe.Markup(style.unique_ids(svg, next(numbers))),
+        "theme_colour": style.theme_colour,
+        "dashes": lambda line: style.DASHES.get(line, ""),
+    }
     return environment.get_template("page.html.j2").render(
         title=title,
         lead=lead,
-        sections=shown,
+        sections=sections,
         provenance=provenance,
-        summaries=summaries,
         light=LIGHT,
         dark=DARK,
     )
@@ -228,7 +185,7 @@ def simulation_section(
     near, far = near_and_far(result)
     curves = [(None, caption)] + ([(near, f"The same without {', '.join(far)}.")] if far else [])
     figures = [
-        picture(
+        style.picture(
             regret_figure(
                 result,
                 log_rounds=log_rounds,
@@ -242,7 +199,11 @@ def simulation_section(
         )
         for names, words in curves
     ]
-    figures.append(picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)))
+    figures.append(
+        style.picture(
+            style.shares_figure(result, palette, width=WIDTH), style.shares_caption(result)
+        )
+    )
     return Section(title, text, figures, [result_summary(result)], summary=summary_sentence(result))
 
 
@@ -273,12 +234,15 @@ def identification_section(
     """Summary, rounds, pull shares and the table of one result. palette: colours by name; default:
     of this section alone."""
     palette = style.Palette(result.policies) if palette is None else palette
-    caption = (
-        "Rounds of every run, mean ± 2 standard errors; crosses: a wrong arm or none certified."
-    )
     figures = [
-        picture(rounds_figure(result, palette=palette, width=WIDTH), caption),
-        picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)),
+        style.picture(
+            rounds_figure(result, palette=palette, width=WIDTH),
+            "Rounds of every run, mean ± 2 standard errors; crosses: a wrong arm or none "
+            "certified.",
+        ),
+        style.picture(
+            style.shares_figure(result, palette, width=WIDTH), style.shares_caption(result)
+        ),
     ]
     return Section(
         title,
@@ -441,13 +405,13 @@ def support_of(evaluation: Evaluation, palette: style.Palette | None = None) -> 
     )
 
 
-def _difference(e: Evaluation, palette: style.Palette, caption: str) -> list[Picture]:
+def _difference(e: Evaluation, palette: style.Palette, caption: str) -> list[style.Picture]:
     if e.difference is None or np.isnan(e.difference.lower[-1]):
         return []
     figure = difference_figure(
         e.difference, policy_label(e), decided=e.decided, verdict=e.verdict, palette=palette
     )
-    return [picture(figure, caption)]
+    return [style.picture(figure, caption)]
 
 
 def estimators_table(evaluation: Evaluation) -> Table:
@@ -485,10 +449,10 @@ def evaluation_sections(
     """Sections on the policy's value, the log's support for it, and the quality of the reward
     model. palette: colours by name."""
     e, palette = evaluation, colours(policy_label(evaluation), palette)
-    figures: list[Picture] = []
+    figures: list[style.Picture] = []
     if e.sequence is not None:
         figures.append(
-            picture(
+            style.picture(
                 sequence_figure(e, palette=palette),
                 "Bounds on the mean value of all rounds so far; all of them hold at once with "
                 f"probability {1.0 - e.alpha:.4g}. Point: the estimate.",
@@ -509,16 +473,18 @@ def evaluation_sections(
 def _overlap_section(
     e: Evaluation, palette: style.Palette, title: str = "What the log can say of it"
 ) -> Section:
-    figures: list[Picture] = []
+    figures: list[style.Picture] = []
     if e.weights.size and e.weights[:, 1].sum() > 0.0:
         figures.append(
-            picture(
+            style.picture(
                 weights_figure(e.weights, policy_label(e), palette),
                 "How often each weight occurs. Bars far to the right: a few rounds decide.",
             )
         )
     figures.append(
-        picture(support_of(e, palette), "Share of the log and share under the policy, by arm.")
+        style.picture(
+            support_of(e, palette), "Share of the log and share under the policy, by arm."
+        )
     )
     text = "A log says little of arms that its logger rarely played."
     if not np.isnan(e.ess):
@@ -541,19 +507,16 @@ def _model_section(e: Evaluation) -> Section:
             "DM and SWITCH-DR are as wrong as the model is; DR and the sequence are right with "
             "any model, and tighter with a good one."
         )
-    text = (
-        "By tenths of its predictions the mean reward differs from the mean prediction by at most "
-        f"{apart.max():.3g}. {means}"
-    )
     table = Table(
         ["rows", "mean prediction", "mean reward"],
         [[f"{int(n):,}", f"{p:.4g}", f"{r:.4g}"] for n, p, r in e.calibration],
     )
     return Section(
         title,
-        text,
+        "By tenths of its predictions the mean reward differs from the mean prediction by at most "
+        f"{apart.max():.3g}. {means}",
         [
-            picture(
+            style.picture(
                 calibration_figure(e.calibration, e.rewards),
                 "Each tenth of the rows, the lowest predictions first.",
             )
@@ -566,12 +529,13 @@ def write_evaluation(
     evaluation: Evaluation, path: pathlib.Path, provenance: Mapping[str, object], title: str = ""
 ) -> pathlib.Path:
     name = evaluation.policy or "policy"
-    lead = (
-        f"What {name} would have earned on {evaluation.n:,} logged rows, how sure that is, and "
-        "what the log cannot say."
-    )
     return write_page(
-        path, title or f"{name}, judged on a log", lead, evaluation_sections(evaluation), provenance
+        path,
+        title or f"{name}, judged on a log",
+        f"What {name} would have earned on {evaluation.n:,} logged rows, how sure that is, and "
+        "what the log cannot say.",
+        evaluation_sections(evaluation),
+        provenance,
     )
 
 
@@ -618,9 +582,8 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
         f"The error {c.alpha:g} is shared among {m} policies: what is said of them holds together "
         f"with probability {1.0 - c.alpha:.4g}."
     )
-    caption = f"Values: {next(iter(c.evaluations.values())).estimator} ± one standard error."
     notes = list(dict.fromkeys(note for e in c.evaluations.values() for note in e.notes))
-    together = picture(
+    together = style.picture(
         comparison_figure({**c.evaluations, BASELINE: c.baseline}, palette=palette),
         "Bounds on each policy's mean value of all rounds so far. Points: the estimates.",
     )
@@ -629,7 +592,12 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
             "Which of them",
             " ".join([shared, *notes]),
             [together],
-            [comparison_table(c, caption)],
+            [
+                comparison_table(
+                    c,
+                    f"Values: {next(iter(c.evaluations.values())).estimator} ± one standard error.",
+                )
+            ],
             summary=c.conclusion,
         )
     ]
@@ -648,14 +616,11 @@ def write_comparison(
     comparison: Comparison, path: pathlib.Path, provenance: Mapping[str, object], title: str = ""
 ) -> pathlib.Path:
     names = list(comparison.evaluations)
-    lead = (
-        f"{len(names)} policies on {comparison.baseline.n:,} logged rows: which would have earned "
-        "most, and may any be promoted?"
-    )
     return write_page(
         path,
         title or f"{', '.join(names)}, judged on a log",
-        lead,
+        f"{len(names)} policies on {comparison.baseline.n:,} logged rows: which would have earned "
+        "most, and may any be promoted?",
         comparison_sections(comparison),
         provenance,
     )

@@ -76,8 +76,7 @@ def regret_figure(
         band=band,
         palette=palette,
     )
-    if title:
-        ax.set_title(title, color=style.INK, fontsize=11, loc="left")
+    ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
 
 
@@ -202,7 +201,6 @@ def line_styles(
     """Line style by name: where a mean curve lies on earlier ones all along a panel, dashes that
     let those be seen."""
     palette = style.Palette(panels[0]) if palette is None else palette
-    styles: dict[str, str] = {}
     covered = dict.fromkeys(panels[0], 0)
     for curves in panels:
         means = {name: curve.mean(axis=0) for name, curve in curves.items()}
@@ -217,9 +215,7 @@ def line_styles(
                 if np.abs(means[name] - means[other]).max() <= COVERED_SHARE * height
             ]
             covered[name] = max(covered[name], 1 + max(below, default=-1))
-    for name in panels[0]:
-        styles[name] = palette.line(name, covered[name])
-    return styles
+    return {name: palette.line(name, covers) for name, covers in covered.items()}
 
 
 def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:
@@ -334,8 +330,7 @@ def rounds_figure(
         else checks.real("height", height, above=0.0, most=100.0),
     )
     draw_rounds(ax, result, names, band, palette)
-    if title:
-        ax.set_title(title, color=style.INK, fontsize=11, loc="left")
+    ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
 
 
@@ -471,8 +466,7 @@ def _draw(theta: np.ndarray, bound: LowerBound, points: ArrayLike | None) -> Fig
     line = points is not None and np.ndim(points) == 1
     x = np.asarray(points, dtype=np.float64) if line else np.arange(theta.size)
     ax.plot(x, theta, marker="o", markersize=4, color=style.colour(0), label="mean")
-    ax.set_xlabel("point" if line else "arm", color=style.INK)
-    ax.set_ylabel("mean", color=style.INK)
+    ax.set(xlabel="point" if line else "arm", ylabel="mean")
     other = ax.twinx()
     other.spines[["top"]].set_visible(False)
     width = 0.6 * float(np.diff(x).min()) if x.size > 1 else 0.6
@@ -494,7 +488,6 @@ PLACE_RATIO = 1.15  # ratio by which estimates stand beside each other on an axi
 # range of rewards
 SHOWN_FROM = 0.1
 MOST_ARMS = 40  # shown one by one in the picture of the support
-FREQUENCY = "share of rounds"
 BASELINE = "(baseline)"
 
 
@@ -555,8 +548,7 @@ def sequence_figure(
     draw_sequences(
         ax, {policy_label(evaluation): evaluation}, log_rounds=log_rounds, palette=palette
     )
-    if title:
-        ax.set_title(title, color=style.INK, fontsize=11, loc="left")
+    ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
 
 
@@ -570,8 +562,7 @@ def comparison_figure(
     """The confidence sequences of several policies, by name. palette: colours by name."""
     fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
     draw_sequences(ax, values, log_rounds=log_rounds, palette=palette)
-    if title:
-        ax.set_title(title, color=style.INK, fontsize=11, loc="left")
+    ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
 
 
@@ -613,8 +604,7 @@ def draw_sequences(
         [e.sequence for e in evaluations.values() if e.sequence is not None],
         [e.value for e in evaluations.values()],
     )
-    ax.set_xlabel("round", color=style.INK)
-    ax.set_ylabel("value per round", color=style.INK)
+    ax.set(xlabel="round", ylabel="value per round")
     style.legend(ax)
 
 
@@ -685,10 +675,8 @@ def difference_figure(
     ax.axhline(0.0, color=style.INK, linewidth=1.0)
     if decided is not None:
         ax.axvline(decided, color=style.SOFT, linestyle="--", linewidth=1.2, label=verdict)
-    ax.set_xscale("log")
+    ax.set(xscale="log", xlabel="round", ylabel="difference per round")
     _see_late_bounds(ax, [bounds], [0.0])
-    ax.set_xlabel("round", color=style.INK)
-    ax.set_ylabel("difference per round", color=style.INK)
     style.legend(ax)
     return fig
 
@@ -716,15 +704,9 @@ def weights_figure(
         linestyle=":",
         label="weight 1: the logger's own probability",
     )
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    also = f" (first bar: at most {ends[0]:.2g}, also 0)" if filled[0] == 0 else ""
+    ax.set(xscale="log", yscale="log", xlabel=f"weight of a round{also}", ylabel="share of rounds")
     ax.set_xlim(min(float(edges[filled[0]]), 0.5), max(float(ends[filled[-1]]), 2.0))
-    ax.set_xlabel(
-        "weight of a round"
-        + (f" (first bar: at most {ends[0]:.2g}, also 0)" if filled[0] == 0 else ""),
-        color=style.INK,
-    )
-    ax.set_ylabel(FREQUENCY, color=style.INK)
     style.legend(ax)
     return fig
 
@@ -762,11 +744,12 @@ def support_figure(
     many = order.size > 16 or max(map(len, labels)) > 4
     ax.set_xticks(places, labels, rotation=90 if many else 0, fontsize=7 if many else 8)
     ax.set_ylim(bottom=0.0)
-    ax.set_xlabel(
-        "arm" if order.size == target.size else f"arm (the policy's {MOST_ARMS} most played)",
-        color=style.INK,
+    ax.set(
+        xlabel="arm"
+        if order.size == target.size
+        else f"arm (the policy's {MOST_ARMS} most played)",
+        ylabel="share",
     )
-    ax.set_ylabel("share", color=style.INK)
     style.legend(ax)
     return fig
 
@@ -799,8 +782,7 @@ def calibration_figure(
         capsize=3,
         label="a tenth of the rows",
     )
-    ax.set_xlabel("mean prediction", color=style.INK)
-    ax.set_ylabel("mean reward", color=style.INK)
+    ax.set(xlabel="mean prediction", ylabel="mean reward")
     style.legend(ax)
     return fig
 
@@ -861,7 +843,7 @@ def paired_comparison_figure(
         range(len(comparison.pairs)), [f"{pair.first} - {pair.second}" for pair in comparison.pairs]
     )
     ax.invert_yaxis()
-    ax.set_xlabel(f"difference of {comparison.cost}", color=style.INK)
+    ax.set_xlabel(f"difference of {comparison.cost}")
     if comparison.problems > 1:
         palette = style.Palette(comparison.profile) if palette is None else palette
         for name, share in comparison.profile.items():
@@ -874,12 +856,13 @@ def paired_comparison_figure(
                 linestyle=palette.line(name),
                 label=name,
             )
-        axes[1].set_xlabel(f"times the lowest {comparison.cost} of the problem", color=style.INK)
-        axes[1].set_ylabel("share of problems", color=style.INK)
-        axes[1].set_ylim(0.0, 1.02)
+        axes[1].set(
+            xlabel=f"times the lowest {comparison.cost} of the problem",
+            ylabel="share of problems",
+            ylim=(0.0, 1.02),
+        )
         style.legend(axes[1])
-    if title:
-        ax.set_title(title, color=style.INK, fontsize=11, loc="left")
+    ax.set_title(title, color=style.INK, fontsize=11, loc="left")
     return fig
 
 

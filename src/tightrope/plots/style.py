@@ -6,21 +6,20 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol, TypedDict
+from typing import Protocol
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 from scipy import special
 
-from ..core.types import Arguments
+from ..core.types import Arguments, JsonObject
 from ..numerics.statistics import rounded_number, standard_error, with_error
 
 # Distinguishable with the common colour deficiencies and in grey.
@@ -181,15 +180,6 @@ class LegendEntry:
     line: str = "-"
 
 
-class PictureRecord(TypedDict):
-    """A `Picture` as JSON has it."""
-
-    panels: list[str]
-    caption: str
-    entries: list[dict[str, str]]
-    note: str
-
-
 @dataclass(frozen=True)
 class Picture:
     """Panels (SVG text) that stand side by side where there is room, the names of their curves, and
@@ -200,22 +190,12 @@ class Picture:
     entries: Sequence[LegendEntry] = ()
     note: str = ""  # beside the names, such as what bands are
 
-    def record(self) -> PictureRecord:
-        return {
-            "panels": list(self.panels),
-            "caption": self.caption,
-            "entries": [asdict(entry) for entry in self.entries],
-            "note": self.note,
-        }
+    def record(self) -> JsonObject:
+        return asdict(self)
 
     @classmethod
-    def of(cls, record: PictureRecord) -> "Picture":
-        return cls(
-            record["panels"],
-            record["caption"],
-            [LegendEntry(**entry) for entry in record["entries"]],
-            record["note"],
-        )
+    def of(cls, record: JsonObject) -> "Picture":
+        return cls(**record | {"entries": [LegendEntry(**entry) for entry in record["entries"]]})
 
 
 def picture(fig: Figure, caption: str = "") -> Picture:
@@ -252,11 +232,6 @@ def inline_svg(text: str) -> str:
     return re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
 
 
-def themed_svg(svg: str) -> str:
-    """Colours of figures by the variables of the page, each with itself where a page has none."""
-    return re.sub(r"#[0-9a-f]{6}\b", lambda match: theme_colour(match[0]), svg)
-
-
 def theme_colour(colour: str) -> str:
     name = THEME.get(colour)
     return f"var(--{name}, {colour})" if name is not None else colour
@@ -289,15 +264,8 @@ def _take_legends(fig: Figure) -> tuple[list[LegendEntry], str]:
             entries.setdefault(name, _entry(name, handle, curves.get(name)))
     note = next((title for legend in legends if (title := legend.get_title().get_text())), "")
     for legend in legends:
-        _remove(fig, legend)
-    return list(entries.values()), note
-
-
-def _remove(fig: Figure, legend: Legend) -> None:
-    if legend in fig.legends:
-        fig.legends.remove(legend)
-    else:
         legend.remove()
+    return list(entries.values()), note
 
 
 def _lines(handle: object) -> list[Line2D]:
@@ -370,7 +338,8 @@ def _cropped_svg(svg: str, box: Bbox, height: float) -> str:
     """The part of a figure inside the box, as wide as its place."""
     x, y = box.x0 * POINTS - MARGIN, height - box.y1 * POINTS - MARGIN
     w, h = box.width * POINTS + 2 * MARGIN, box.height * POINTS + 2 * MARGIN
-    svg = themed_svg(svg[svg.index("<svg") :])
+    # Colours by the variables of the page, each with itself where a page has none.
+    svg = re.sub(r"#[0-9a-f]{6}\b", lambda match: theme_colour(match[0]), svg[svg.index("<svg") :])
     head = (
         f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} {h:.1f}" style="max-width: {LARGEST * w:.0f}px" '
         'role="img"'

@@ -170,27 +170,29 @@ def eligible_scores(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.n
         raise ValueError(f"scores[{int(np.argmax(np.isnan(values)))}] = nan is not a number.")
     if eligible is None:
         return values, np.arange(values.size)
+    arms = np.flatnonzero(mask_of(eligible, values.shape))
+    return values[arms], arms
+
+
+def mask_of(eligible: ArrayLike, *shapes: tuple[int, ...]) -> np.ndarray:
     mask = checks.entries("eligible", eligible, "a bool array")
-    if mask.dtype != np.bool_ or mask.shape != values.shape:
+    if mask.dtype != np.bool_ or mask.shape not in shapes:
         raise ValueError(
             f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape "
-            f"{values.shape}."
+            f"{' or '.join(map(str, shapes))}."
         )
-    arms = np.flatnonzero(mask)
-    return values[arms], arms
+    return mask
 
 
 def largest(values: np.ndarray, k: int) -> np.ndarray:
     """Places of the k largest values, descending, equal values by place: what a stable sort would
     give, in O(N + k log k)."""
-    n = values.size
-    if k < n:
+    places = np.arange(values.size)
+    if k < values.size:
         threshold = kth_largest(values, k)
         above = np.flatnonzero(values > threshold)
         level = np.flatnonzero(values == threshold)[: k - above.size]
         places = np.concatenate([above, level])
-    else:
-        places = np.arange(n)
     return places[np.argsort(-values[places], kind="stable")]  # equal values stand by place already
 
 
@@ -543,10 +545,8 @@ def merge_change(rows, cost, value, bit, price, gap, out):
     changes) by rising cost and value; those that lose more than `gap` against the price are left
     out."""
     n, i, j, size, top = rows.shape[0], 0, 0, 0, -math.inf
-    while (
-        j < n
-    ):  # the rows with the change, if it saves costs, else those without it, are over first
-        if i < n and rows[i, 0] <= rows[j, 0] + cost:
+    while i < n or j < n:
+        if j == n or (i < n and rows[i, 0] <= rows[j, 0] + cost):
             a, b, c = rows[i, 0], rows[i, 1], rows[i, 2]
             i += 1
         else:
@@ -555,16 +555,6 @@ def merge_change(rows, cost, value, bit, price, gap, out):
         if b > top and price * a - b <= gap:
             out[size, 0], out[size, 1], out[size, 2], top = a, b, c, b
             size += 1
-    while i < n:
-        if rows[i, 1] > top and price * rows[i, 0] - rows[i, 1] <= gap:
-            out[size, 0], out[size, 1], out[size, 2], top = (
-                rows[i, 0],
-                rows[i, 1],
-                rows[i, 2],
-                rows[i, 1],
-            )
-            size += 1
-        i += 1
     return size
 
 
@@ -794,13 +784,7 @@ class Promotions:
             )
         mask = None
         if eligible is not None:
-            mask = checks.entries("eligible", eligible, "a bool array")
-            if mask.dtype != np.bool_ or mask.shape not in (values.shape, values.shape[:1]):
-                wanted = f"{values.shape[:1]} or {values.shape}"
-                raise ValueError(
-                    f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of "
-                    f"shape {wanted}."
-                )
+            mask = mask_of(eligible, values.shape[:1], values.shape)
             mask = np.broadcast_to(mask.reshape(values.shape[0], -1), values.shape)
         users = values.shape[0] if mask is None else int(mask.any(axis=1).sum())
         if users < self.size:
@@ -857,10 +841,8 @@ class Room(NamedTuple):
 
 def new_room(oracle: Promotions, users: int) -> Room:
     budgets = oracle.budgets
-    M, longest = (
-        budgets.size,
-        min(users, oracle.size + 1),
-    )  # one more than needed, so that the last prices see a free user
+    # one more than needed, so that the last prices see a free user
+    M, longest = budgets.size, min(users, oracle.size + 1)
     return Room(
         np.empty((M, users)),
         budgets,

@@ -211,11 +211,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
     wanted: (M,) bool, which directions count; the features must span R^d.
     """
     K, d = features.shape
-    M = directions.shape[0]
-    count = 0
-    for m in range(M):
-        if wanted[m]:
-            count += 1
+    M, count = directions.shape[0], wanted.sum()
     for m in range(M):
         work.stakes[m] = 1.0 / count if wanted[m] else 0.0
     work.current[:] = 1.0 / K
@@ -228,10 +224,9 @@ def design_kernel(features, directions, wanted, work, gap, most):
                 for p in range(d):
                     work.lines[m, p] = directions[m, p]
                 solve_lower(work.factor, work.lines[m])
-                total = inner(work.lines[m], work.lines[m])
-                work.squares[m] = total
-                top = max(top, total)
-                f += work.stakes[m] * total
+                work.squares[m] = inner(work.lines[m], work.lines[m])
+                top = max(top, work.squares[m])
+                f += work.stakes[m] * work.squares[m]
         if top < value:
             value = top
             for a in range(K):

@@ -2,7 +2,6 @@
 draws features in other ways."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,6 +28,7 @@ from ..scoring import (
 )
 from .measures import (
     BoundConstants,
+    ModelRuns,
     allowance,
     budget_order,
     budget_panels,
@@ -67,24 +67,6 @@ SIZES = "K = 30, d = 100, noise 0.1, lambda 0.5, baseline: 6th best arm."
 MATCH_SHARE = 0.1  # two regrets match if they differ by no more than this share
 
 
-class LinearRuns(NamedTuple):
-    """The runs of one draw, how many models they go round, which of them the paper would show, and
-    what the bounds depend on.
-
-    pool: at paper scale the algorithms that are compared on a worst model, on more models, with how
-    many.
-    """
-
-    result: Result
-    models: int
-    picked: dict[str, int]
-    world: BoundConstants
-    pool: tuple[Result, int] | None = None
-
-    def on_most_models(self) -> tuple[Result, int]:
-        return self.pool or (self.result, self.models)
-
-
 def line_of(draw: str) -> Mapping[str, Callable[[Instance], Policy]]:
     """All algorithms of the figure, and other forms of CLUCB-S and CLUCB2.
 
@@ -105,7 +87,7 @@ def line_of(draw: str) -> Mapping[str, Callable[[Instance], Policy]]:
     return players
 
 
-def play(run: Run, draw: str) -> LinearRuns:
+def play(run: Run, draw: str) -> ModelRuns:
     models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 120))
     horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
     players = line_of(draw)
@@ -119,9 +101,8 @@ def play(run: Run, draw: str) -> LinearRuns:
         checkpoints=even_checkpoints(horizon),
         monitor=budget_monitor(RANK),
     )
-    return LinearRuns(
-        result, models, extreme_models(result, "CLUCB2", "CLUCB", models), constants(worlds, draw)
-    )
+    picked = extreme_models(result, "CLUCB2", "CLUCB", models)
+    return ModelRuns(result, models, picked, world=constants(worlds, draw))
 
 
 def constants(worlds: list[problems.Linear], draw: str) -> BoundConstants:
@@ -133,7 +114,7 @@ def constants(worlds: list[problems.Linear], draw: str) -> BoundConstants:
     return BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=floor, B=B, D=D)
 
 
-def data(run: Run) -> LinearRuns:
+def data(run: Run) -> ModelRuns:
     runs = play(run, DRAW)
     more, repeats = run.at(smoke=(4, 2), laptop=(0, 0), paper=(700, 12))
     if not more:
@@ -155,7 +136,7 @@ def data(run: Run) -> LinearRuns:
     return runs._replace(pool=(pool, more))
 
 
-def score(runs: LinearRuns) -> list[Row]:
+def score(runs: ModelRuns) -> list[Row]:
     return [
         *score_draw(DRAW, runs),
         *score_models_chosen_by(runs, "CLUCB-M"),
@@ -164,7 +145,7 @@ def score(runs: LinearRuns) -> list[Row]:
     ]
 
 
-def score_models_chosen_by(runs: LinearRuns, improved: str) -> list[Row]:
+def score_models_chosen_by(runs: ModelRuns, improved: str) -> list[Row]:
     result, models = runs.result, runs.models
     worst = extreme_models(result, improved, "CLUCB", models)["worst"]
     return [
@@ -178,7 +159,7 @@ def score_models_chosen_by(runs: LinearRuns, improved: str) -> list[Row]:
     ]
 
 
-def score_draw(draw: str, runs: LinearRuns) -> Rows:
+def score_draw(draw: str, runs: ModelRuns) -> Rows:
     result, models, worst = runs.result, runs.models, runs.picked["worst"]
     other = (
         f"Draw “{draw}”; the paper does not say how features are drawn so that means lie in [0, 1]."
@@ -234,7 +215,7 @@ def score_draw(draw: str, runs: LinearRuns) -> Rows:
     )
 
 
-def improvement(runs: LinearRuns) -> list[Row]:
+def improvement(runs: ModelRuns) -> list[Row]:
     pool, models = runs.on_most_models()
     worst = worst_models_of_draws(pool, "CLUCB2", "CLUCB", models, runs.models)
     return [
@@ -253,10 +234,11 @@ def improvement(runs: LinearRuns) -> list[Row]:
     ]
 
 
-def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
+def theorem_1(draws: Mapping[str, ModelRuns]) -> list[Row]:
     broken = over = more = total = 0
     regret = plays = horizon = 0.0
     for one in draws.values():
+        assert one.world is not None
         watched, horizon = one.result.watched["CLUCB2"], float(one.result.rounds[-1])
         regret, plays = clucb2_regret(one.world, int(horizon)), clucb2_plays(one.world)
         broken += int((watched["violations"] > 0).sum())
@@ -285,11 +267,11 @@ def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
     ]
 
 
-def tables(runs: LinearRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: ModelRuns) -> dict[str, pd.DataFrame]:
     return {"policies": summary(runs.result, runs.models, "CLUCB", runs.picked)}
 
 
-def plot(runs: LinearRuns) -> dict[str, Figure]:
+def plot(runs: ModelRuns) -> dict[str, Figure]:
     return {
         "regret": panels(
             runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret"
@@ -313,7 +295,7 @@ notes = SIZES + (
 fig7_data = data
 
 
-def fig7_score(runs: LinearRuns) -> Rows:
+def fig7_score(runs: ModelRuns) -> Rows:
     result, models, worst = runs.result, runs.models, runs.picked["worst"]
     oracle = final(result, "CLUCB-Or", worst, models)
     average = "CLUCB-M has less regret than CLUCB, average over models"
@@ -322,8 +304,15 @@ def fig7_score(runs: LinearRuns) -> Rows:
     drawn = worst_models_of_draws(pool, "CLUCB2", "CLUCB", more, models)
     for name in ("CLUCB-S", "CLUCB2"):
         text = f"{name} has less regret than CLUCB-Or, worst model"
-        over = f"worst model over draws of {models}: {name} has less regret than CLUCB-Or (ratio)"
-        yield lower_in_draws("linear-s-beats-oracle", over, pool, name, "CLUCB-Or", more, drawn)
+        yield lower_in_draws(
+            "linear-s-beats-oracle",
+            f"worst model over draws of {models}: {name} has less regret than CLUCB-Or (ratio)",
+            pool,
+            name,
+            "CLUCB-Or",
+            more,
+            drawn,
+        )
         yield lower(OURS, text, final(result, name, worst, models), oracle)
     yield judged(
         "linear-m-on-average-only",
@@ -340,7 +329,7 @@ def fig7_score(runs: LinearRuns) -> Rows:
     yield budget_order(result)
 
 
-def fig7_plot(runs: LinearRuns) -> dict[str, Figure]:
+def fig7_plot(runs: ModelRuns) -> dict[str, Figure]:
     return budget_panels(runs.result, runs.models, runs.picked, "LinUCB")
 
 
@@ -358,9 +347,7 @@ SELECTION_ALONE = "CLUCB-S"
 PAPER_SHARE, PAPER_ERROR = 38.7, 9.0  # per cent
 
 
-class SafeArmRuns(NamedTuple):
-    results: dict[str, Result]
-    models: int
+SafeArmRuns = tuple[dict[str, Result], int]  # by draw, and how many models they go round
 
 
 def play_e2(run: Run, draws: tuple[str, ...]) -> SafeArmRuns:
@@ -386,7 +373,7 @@ def play_e2(run: Run, draws: tuple[str, ...]) -> SafeArmRuns:
             checkpoints=even_checkpoints(horizon),
             monitor=budget_monitor(E2_RANK),
         )
-    return SafeArmRuns(results, models)
+    return results, models
 
 
 def e2_data(run: Run) -> SafeArmRuns:
@@ -396,25 +383,21 @@ def e2_data(run: Run) -> SafeArmRuns:
 def e2_score(runs: SafeArmRuns) -> Rows:
     """The share of such rounds, averaged over models: of CLUCB2, the algorithm that the event is
     defined for."""
-    for draw, result in runs.results.items():
+    for draw, result in runs[0].items():
         horizon = int(result.rounds[-1])
         for label in result.policies:
             by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
-            text = (
-                f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, "
-                f"{label})"
-            )
-            remark = "The share depends on how features are drawn, which the paper leaves open."
             key = "e2-share" if label in ("default", SELECTION_ALONE) else OURS
             row = judged(
                 key,
-                text,
+                f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, "
+                f"{label})",
                 f"{PAPER_SHARE:g} % ± {PAPER_ERROR:g} %",
-                estimate(np.array([by_run[m :: runs.models].mean() for m in range(runs.models)])),
+                estimate(np.array([by_run[m :: runs[1]].mean() for m in range(runs[1])])),
                 gain,
                 PAPER_SHARE,
                 PAPER_ERROR,
-                remark=remark,
+                remark="The share depends on how features are drawn, which the paper leaves open.",
             )
             yield from in_reading("E2 of CLUCB-S", [row]) if label == SELECTION_ALONE else [row]
 
@@ -424,7 +407,7 @@ def e2_score(runs: SafeArmRuns) -> Rows:
 
 
 OtherDraws = tuple[
-    dict[str, LinearRuns], SafeArmRuns
+    dict[str, ModelRuns], SafeArmRuns
 ]  # the runs of Figure 3 by draw, and those of the share of E2
 
 
@@ -437,9 +420,7 @@ def other_draws_score(runs: OtherDraws) -> Rows:
         yield from in_reading(
             draw, [*score_draw(draw, one), *safety(one.result, "LinUCB", f" ({draw})")]
         )
-        yield from in_reading(
-            draw, e2_score(runs[1]._replace(results={draw: runs[1].results[draw]}))
-        )
+        yield from in_reading(draw, e2_score(({draw: runs[1][0][draw]}, runs[1][1])))
     yield from theorem_1(runs[0])
 
 

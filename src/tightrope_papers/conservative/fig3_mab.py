@@ -6,7 +6,6 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,6 +30,7 @@ from ..scoring import (
     row_of,
 )
 from .measures import (
+    ModelRuns,
     budget_panels,
     budgets,
     by_model,
@@ -66,32 +66,7 @@ FEW = "The worst of other models, with other runs."
 SLACK_SHARE = 0.05  # "never worse" is read as: by no more than this share of CUCB's regret
 
 
-class BernoulliRuns(NamedTuple):
-    """The runs, how many models they go round, which of them the paper would show; and at paper
-    scale two sets of runs beside them.
-
-    shown: on the worst and the best of the models, many each. pool: the improvements on more
-    models, the same among them, with how many.
-    """
-
-    result: Result
-    models: int
-    picked: dict[str, int]
-    shown: Result | None = None
-    pool: tuple[Result, int] | None = None
-
-    def on_extremes(self) -> tuple[Result, dict[str, int], int]:
-        return (
-            (self.result, self.picked, self.models)
-            if self.shown is None
-            else (self.shown, {"worst": 0, "best": 1}, 2)
-        )
-
-    def on_most_models(self) -> tuple[Result, int]:
-        return self.pool or (self.result, self.models)
-
-
-def data(run: Run) -> BernoulliRuns:
+def data(run: Run) -> ModelRuns:
     """All algorithms on the same models; then what decides, without curves: the extreme models
     again, and more models."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 14))
@@ -118,7 +93,7 @@ def data(run: Run) -> BernoulliRuns:
     )
     picked = extreme_models(result, "CUCB2", "CUCB", models)
     if not more:
-        return BernoulliRuns(result, models, picked)
+        return ModelRuns(result, models, picked)
     extremes = [worlds[picked[label]] for label in ("worst", "best")]
     shown = run.simulate(
         "fig3-mab-extremes",
@@ -139,10 +114,10 @@ def data(run: Run) -> BernoulliRuns:
         replications=more * repeats,
         checkpoints=[horizon],
     )
-    return BernoulliRuns(result, models, picked, shown, (pool, more))
+    return ModelRuns(result, models, picked, shown, (pool, more))
 
 
-def score(runs: BernoulliRuns) -> list[Row]:
+def score(runs: ModelRuns) -> list[Row]:
     plain = {name: name for name in NUMBERS}
     other = plain | {name: f"{name}, {OTHER}" for name in SCALED}
     result, models = runs.result, runs.models
@@ -181,7 +156,7 @@ def score(runs: BernoulliRuns) -> list[Row]:
     ]
 
 
-def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> Rows:
+def numbers(runs: ModelRuns, names: dict[str, str], where: str) -> Rows:
     """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst,
     average and best model."""
     result, models = runs.result, runs.models
@@ -193,9 +168,17 @@ def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> Rows:
     for name, (key, paper) in NUMBERS.items():
         one_sided = name == "CUCB2"
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
-        text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
         yield reduced_in_draws(
-            key, text, words, paper, pool, names[name], "CUCB", more, worst, at_least=one_sided
+            key,
+            f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})",
+            words,
+            paper,
+            pool,
+            names[name],
+            "CUCB",
+            more,
+            worst,
+            at_least=one_sided,
         )
         for label, model in chosen.items():
             yield judged(
@@ -212,7 +195,6 @@ def orders(
 ) -> list[Row]:
     """The order of regret on the worst model. on_worst: the regrets of an algorithm there; both:
     the name of CUCB2."""
-    closer = f"CUCB2 is less than half as far from CUCB-Or as CUCB, worst model ({where}) (regret)"
     return [
         lower(
             "mab-s-below-l",
@@ -223,7 +205,7 @@ def orders(
         ),
         judged(
             "mab-cucb2-near-oracle",
-            closer,
+            f"CUCB2 is less than half as far from CUCB-Or as CUCB, worst model ({where}) (regret)",
             "much closer",
             distance_left(on_worst(both), on_worst("CUCB"), on_worst("CUCB-Or")),
             below,
@@ -246,53 +228,60 @@ def distance_left(both: np.ndarray, plain: np.ndarray, oracle: np.ndarray) -> Es
     return max(paired_mean(gap, half), paired_mean(-gap, half))
 
 
-def every_model(runs: BernoulliRuns) -> list[Row]:
+def every_model(runs: ModelRuns) -> list[Row]:
     pool, models = runs.on_most_models()
     shown, which, number = runs.on_extremes()
-    better = by_model(pool, "CUCB2", "CUCB", models)
-    never = [
-        Estimate(one.value + SLACK_SHARE, one.se)
-        for one in by_model(pool, "CUCB-S", "CUCB", models)
-    ]
     best, least = (
         in_per_cent(relative(shown, "CUCB2", "CUCB", which[label], number))
         for label in ("best", "worst")
     )
-    middle = in_per_cent(relative(runs.result, "CUCB2", "CUCB"))
-    near_best = (
-        "CUCB2's gain on the average model is nearer to the best than to the worst (best + worst "
-        "- 2 average, per cent)"
-    )
-    all_models, no_worse = (
-        "CUCB2 has less regret than CUCB on every model",
-        f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB",
-    )
     return [
-        row_of(
-            "mab-every-model",
-            all_models,
-            "every model",
-            f"{sum(one.value > 0 for one in better)} of {models} models",
-            everywhere_above(better),
-        ),
-        row_of(
-            "selection-never-worse",
-            f"{no_worse} (its least gain)",
-            "never worse",
-            f"{min(one.value for one in never) - SLACK_SHARE:+.1%}",
-            everywhere_above(never),
-        ),
-        judged(
-            "mab-best-near-average",
-            near_best,
-            "very similar",
-            Estimate(
-                best.value + least.value - 2 * middle.value,
-                math.hypot(best.se, least.se, 2 * middle.se),
-            ),
-            below,
+        better_on_every_model(pool, "CUCB", models),
+        never_worse(pool, "CUCB", models),
+        nearer_to_best(
+            "(best + worst - 2 average, per cent)",
+            best,
+            in_per_cent(relative(runs.result, "CUCB2", "CUCB")),
+            least,
         ),
     ]
+
+
+def better_on_every_model(result: Result, plain: str, models: int, where: str = "") -> Row:
+    better = by_model(result, "CUCB2", plain, models)
+    return row_of(
+        "mab-every-model",
+        f"CUCB2 has less regret than CUCB on every model{where}",
+        "every model",
+        f"{sum(one.value > 0 for one in better)} of {models} models",
+        everywhere_above(better),
+    )
+
+
+def never_worse(result: Result, plain: str, models: int, where: str = "") -> Row:
+    gained = by_model(result, "CUCB-S", plain, models)
+    return row_of(
+        "selection-never-worse",
+        f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB{where} (its least "
+        "gain)",
+        "never worse",
+        f"{min(one.value for one in gained):+.1%}",
+        everywhere_above([Estimate(one.value + SLACK_SHARE, one.se) for one in gained]),
+    )
+
+
+def nearer_to_best(where: str, best: Estimate, middle: Estimate, least: Estimate) -> Row:
+    """Whether the gain on the average model is nearer to that on the best than to the worst's."""
+    return judged(
+        "mab-best-near-average",
+        f"CUCB2's gain on the average model is nearer to the best than to the worst {where}",
+        "very similar",
+        Estimate(
+            best.value + least.value - 2 * middle.value,
+            math.hypot(best.se, least.se, 2 * middle.se),
+        ),
+        below,
+    )
 
 
 def safety_costs(result: Result, *apart: str, text: str) -> Row:
@@ -307,11 +296,11 @@ def safety_costs(result: Result, *apart: str, text: str) -> Row:
     return row_of("safety-costs", text, "all above", ours, everywhere_above(list(paid.values())))
 
 
-def tables(runs: BernoulliRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: ModelRuns) -> dict[str, pd.DataFrame]:
     return {"policies": summary(runs.result, runs.models, "CUCB", runs.picked)}
 
 
-def plot(runs: BernoulliRuns) -> dict[str, Figure]:
+def plot(runs: ModelRuns) -> dict[str, Figure]:
     return {
         "regret": panels(
             runs.result,
@@ -341,14 +330,9 @@ notes = SIZES + (
 fig1_data = data
 
 
-def fig1_score(runs: BernoulliRuns) -> list[Row]:
+def fig1_score(runs: ModelRuns) -> list[Row]:
     result = runs.result
     exact, plain = final(result, "CUCB-Or"), final(result, "CUCB")
-    remark = (
-        "UCB here is the same index without the constraint; the paper gives no number for “almost "
-        "the same”."
-    )
-    text = "CUCB with the exact condition has almost the regret of UCB (ratio)"
     return [
         lower(
             "fig1-cucb-above-oracle",
@@ -359,16 +343,17 @@ def fig1_score(runs: BernoulliRuns) -> list[Row]:
         ),
         row_of(
             "fig1-oracle-near-ucb",
-            text,
+            "CUCB with the exact condition has almost the regret of UCB (ratio)",
             "almost the same",
             relative(result, "CUCB-Or", "UCB"),
             near(relative(result, "CUCB-Or", "UCB"), 1.0, 0.2),
-            remark=remark,
+            remark="UCB here is the same index without the constraint; the paper gives no number "
+            "for “almost the same”.",
         ),
     ]
 
 
-def fig1_plot(runs: BernoulliRuns) -> dict[str, Figure]:
+def fig1_plot(runs: ModelRuns) -> dict[str, Figure]:
     return {
         "fig1": regret_figure(
             runs.result,
@@ -386,11 +371,11 @@ def fig1_plot(runs: BernoulliRuns) -> dict[str, Figure]:
 fig6_data = data
 
 
-def fig6_score(runs: BernoulliRuns) -> list[Row]:
+def fig6_score(runs: ModelRuns) -> list[Row]:
     return [*budgets(runs.result, "UCB"), parallel(runs.result)]
 
 
-def fig6_plot(runs: BernoulliRuns) -> dict[str, Figure]:
+def fig6_plot(runs: ModelRuns) -> dict[str, Figure]:
     return budget_panels(runs.result, runs.models, runs.picked, "UCB", DRAWN_POLICIES)
 
 
@@ -413,7 +398,7 @@ OTHER_DRAWN_POLICIES = (
 )
 
 
-def other_indices_data(run: Run) -> BernoulliRuns:
+def other_indices_data(run: Run) -> ModelRuns:
     models, runs = run.at(smoke=(2, 2), laptop=(10, 2), paper=(70, 40))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     players = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
@@ -435,23 +420,22 @@ def other_indices_data(run: Run) -> BernoulliRuns:
         checkpoints=even_checkpoints(horizon),
         monitor=budget_monitor(RANK),
     )
-    return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
+    return ModelRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
 
 
 other_indices_tables = tables
 
 
-def other_indices_score(runs: BernoulliRuns) -> list[Row]:
-    rows = [
-        row for reading in READINGS for row in in_reading(reading, score_reading(runs, reading))
-    ]
+def other_indices_score(runs: ModelRuns) -> Rows:
+    for reading in READINGS:
+        yield from in_reading(reading, score_reading(runs, reading))
     costs = safety_costs(
         runs.result, "UCB", text="every conservative algorithm has more regret than UCB"
     )
-    return rows + in_reading(next(iter(READINGS)), [costs])
+    yield from in_reading(next(iter(READINGS)), [costs])
 
 
-def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
+def score_reading(runs: ModelRuns, reading: str) -> Rows:
     result, models, suffix = runs.result, runs.models, READINGS[reading]
     plain = f"CUCB{suffix}"
     few = f"{FEW[:-1]}; the paper gives no width for MAB arms and no noise scale (sigma = 1 here)."
@@ -465,89 +449,51 @@ def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
         for label, model in chosen.items()
     }
     where = f"(baseline's index: {reading})"
-    rows = [
-        reduction(
+    for name in ("CUCB-M", "CUCB-S"):
+        key, paper = NUMBERS[name]
+        yield reduction(
             key,
             f"{name} lowers CUCB's regret, worst model {where}",
             paper,
             gained[name, "worst"],
             remark=few,
         )
-        for name, key, paper in (("CUCB-M", "mab-m", 43), ("CUCB-S", "mab-s", 12))
-    ]
-    text = f"CUCB2 lowers CUCB's regret by more than 51 %, worst model {where}"
-    rows.append(reduced_by_more("mab-cucb2-half", text, 51, gained["CUCB2", "worst"], remark=few))
-    for name, paper in (("CUCB-M", 43), ("CUCB-S", 12), ("CUCB2", 51)):
+    yield reduced_by_more(
+        "mab-cucb2-half",
+        f"CUCB2 lowers CUCB's regret by more than 51 %, worst model {where}",
+        51,
+        gained["CUCB2", "worst"],
+        remark=few,
+    )
+    for name, (_, paper) in NUMBERS.items():
         for label in ("average", "best"):
-            text = f"{name} lowers CUCB's regret, {label} model {where}"
-            rows.append(
-                reduction(
-                    OURS,
-                    text,
-                    paper,
-                    gained[name, label],
-                    remark="The paper's numbers are of the worst model.",
-                )
+            yield reduction(
+                OURS,
+                f"{name} lowers CUCB's regret, {label} model {where}",
+                paper,
+                gained[name, label],
+                remark="The paper's numbers are of the worst model.",
             )
 
     def on_worst(name: str) -> np.ndarray:
-        return final(
-            result,
-            name if name in ("CUCB-S", "CUCB2") else f"{name}{suffix}",
-            chosen["worst"],
-            models,
-        )
+        return final(result, names.get(name, f"{name}{suffix}"), chosen["worst"], models)
 
-    rows += orders(on_worst, "CUCB2", where.strip("()"), few)
-    better = by_model(result, "CUCB2", plain, models)
-    share = f"{sum(one.value > 0 for one in better) / models:.0%} of models"
-    text = f"CUCB2 has less regret than CUCB on every model {where}"
-    rows.append(row_of("mab-every-model", text, "every model", share, everywhere_above(better)))
+    yield from orders(on_worst, "CUCB2", where.strip("()"), few)
+    yield better_on_every_model(result, plain, models, f" {where}")
     # the constrained selection is compared with the two-step one at the index that it names, the
     # known mean
     if not suffix:
-        never = [
-            Estimate(one.value + SLACK_SHARE, one.se)
-            for one in by_model(result, "CUCB-S", plain, models)
-        ]
-        worst_gain = min(one.value for one in never) - SLACK_SHARE
-        text = (
-            f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB {where} (its "
-            "least gain)"
-        )
-        rows.append(
-            row_of(
-                "selection-never-worse",
-                text,
-                "never worse",
-                f"{worst_gain:+.1%}",
-                everywhere_above(never),
-            )
-        )
-    best, middle, least = (
-        Estimate(1 - gained["CUCB2", label].value, gained["CUCB2", label].se)
-        for label in ("best", "average", "worst")
+        yield never_worse(result, plain, models, f" {where}")
+    yield nearer_to_best(
+        f"{where} (best + worst - 2 average)",
+        *(
+            Estimate(1 - gained["CUCB2", label].value, gained["CUCB2", label].se)
+            for label in ("best", "average", "worst")
+        ),
     )
-    text = (
-        f"CUCB2's gain on the average model is nearer to the best than to the worst {where} (best "
-        "+ worst - 2 average)"
-    )
-    rows.append(
-        judged(
-            "mab-best-near-average",
-            text,
-            "very similar",
-            Estimate(
-                best.value + least.value - 2 * middle.value,
-                math.hypot(best.se, least.se, 2 * middle.se),
-            ),
-            below,
-        )
-    )
-    return rows
 
 
-def other_indices_plot(runs: BernoulliRuns) -> dict[str, Figure]:
+def other_indices_plot(runs: ModelRuns) -> dict[str, Figure]:
     return {
         "regret": panels(
             runs.result,

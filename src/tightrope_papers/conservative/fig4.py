@@ -104,24 +104,29 @@ def score(runs: CheckpointRuns) -> list[Row]:
     result, lengths = runs.result, runs.lengths
     extra = [runs.extra(T) for T in lengths]
     left = estimate(extra[-1])
-    curve = (
-        f"the difference to UCB falls with T over {len(lengths)} values from 1 to n (last minus "
-        "first)"
-    )
     drop = paired_mean(extra[-1], extra[0])
     half = extra[: len(extra) // 2 + 1]
     part = paired_mean(half[-1], half[0])
     peak = lengths[int(np.argmax([one.mean() for one in extra]))]
-    flat = (
-        f"it falls from T = 1 to {lengths[len(half) - 1]}, too (last minus first; it is highest "
-        f"at T = {peak})"
-    )
-    end = "fig4-end-differs"
     return [
-        row_of("fig4-falls", curve, "decreases", drop, falls(steps(extra), drop)),
-        row_of(OURS, flat, "decreases", part, falls(steps(half), part)),
         row_of(
-            end,
+            "fig4-falls",
+            f"the difference to UCB falls with T over {len(lengths)} values from 1 to n (last "
+            "minus first)",
+            "decreases",
+            drop,
+            falls(steps(extra), drop),
+        ),
+        row_of(
+            OURS,
+            f"it falls from T = 1 to {lengths[len(half) - 1]}, too (last minus first; it is "
+            f"highest at T = {peak})",
+            "decreases",
+            part,
+            falls(steps(half), part),
+        ),
+        row_of(
+            "fig4-end-differs",
             "at T = n the regret of CUCB2T is not UCB's",
             "different",
             left,
@@ -153,9 +158,13 @@ def stronger_baseline(runs: CheckpointRuns) -> Row:
     ours = (
         ", ".join(f"{one.mean():.4g}" for one in gained) + f" (ranks {', '.join(map(str, RANKS))})"
     )
-    text = "the stronger the baseline the less T = n gains over T = 1 (regret)"
     return row_of(
-        "fig4-stronger-baseline", text, "less", ours, falls(steps(gained[::-1]), less), se=less.se
+        "fig4-stronger-baseline",
+        "the stronger the baseline the less T = n gains over T = 1 (regret)",
+        "less",
+        ours,
+        falls(steps(gained[::-1]), less),
+        se=less.se,
     )
 
 
@@ -165,14 +174,11 @@ def baseline_rounds(runs: CheckpointRuns) -> list[Row]:
         for T in runs.lengths
     ]
     drop = paired_mean(share[-1], share[0])
-    text = (
-        f"the baseline is played less often as T grows over {len(share)} values (share of the "
-        "rounds, last minus first)"
-    )
     return [
         row_of(
             "longer-periods-fewer-baseline-rounds",
-            text,
+            f"the baseline is played less often as T grows over {len(share)} values (share of the "
+            "rounds, last minus first)",
             "less often",
             drop,
             falls(steps(share), drop),
@@ -186,19 +192,17 @@ def promise(runs: CheckpointRuns) -> list[Row]:
         sum(int((one["violations"] > 0).sum()) for one in watched),
         sum(one["violations"].size for one in watched),
     )
-    text = "runs of CUCB2T that break the constraint at a checkpoint, all T"
-    early = "the lowest budget of CUCB2T with T = n, between checkpoints"
     return [
         row_of(
             "thm2-safe",
-            text,
+            "runs of CUCB2T that break the constraint at a checkpoint, all T",
             f"at most {DELTA:g}",
             f"{broken} of {total}",
             rare(broken, total, DELTA),
         ),
         judged(
             "early-budget-with-checkpoints",
-            early,
+            "the lowest budget of CUCB2T with T = n, between checkpoints",
             "negative",
             estimate(watched[-1]["lowest"][:, 0]),
             below,
@@ -332,18 +336,14 @@ def checkpoints_score(runs: RandomGapRuns) -> Rows:
         ("lower", runs[1], OURS, f"told the delta/2 quantile of the gap, {LOWER_QUANTILE}", DELTA),
     ):
         broken = result.watched[name]["violations"][:, 0] > 0
-        text = f"runs of CUCB2T that break the constraint at a checkpoint, {where}"
-        remark = (
-            "Exploration counts on rounds that a shorter gap does not leave; the other quantile "
-            "keeps the promise."
-        )
         yield row_of(
             quote,
-            text,
+            f"runs of CUCB2T that break the constraint at a checkpoint, {where}",
             f"at most {limit:g}",
             f"{broken.sum()} of {broken.size}",
             rare(int(broken.sum()), broken.size, limit),
-            remark=remark,
+            remark="Exploration counts on rounds that a shorter gap does not leave; the other "
+            "quantile keeps the promise.",
         )
 
 

@@ -173,7 +173,6 @@ def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
     off_arm = "runs of CLUCB2T off the optimistic arm more often than " + allowance(
         "Lemma 3 allows", plays, horizon
     )
-    text = f"Lemma 3's bound falls with T from T~ = C_b on (T = {first:.3g}) and becomes 0"
     return [
         row_of(
             "thm2-regret",
@@ -184,7 +183,7 @@ def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
         ),
         row_of(
             "thm2-regret",
-            text,
+            f"Lemma 3's bound falls with T from T~ = C_b on (T = {first:.3g}) and becomes 0",
             "falls to 0",
             f"{sum(falling)} of {len(falling)} steps",
             every(falling),
@@ -228,25 +227,21 @@ def fig8_score(runs: JesterRuns) -> list[Row]:
         if name != "LinUCB"
     }
     nearest = min(lead, key=lambda name: lead[name].value)
-    early = []
-    for share in SHARES:
-        name = f"CLUCB2T {share} %"
-        text = f"the lowest budget of {name}, between checkpoints"
-        early.append(
-            judged(
-                "early-budget-with-checkpoints",
-                text,
-                "negative",
-                estimate(result.watched[name]["lowest"][:, 0]),
-                below,
-            )
+    early = [
+        judged(
+            "early-budget-with-checkpoints",
+            f"the lowest budget of CLUCB2T {share} %, between checkpoints",
+            "negative",
+            estimate(result.watched[f"CLUCB2T {share} %"]["lowest"][:, 0]),
+            below,
         )
-    text = f"LinUCB ends with the highest budget (least lead: over {nearest})"
+        for share in SHARES
+    ]
     return [
         *early,
         row_of(
             "jester-linucb-highest-budget",
-            text,
+            f"LinUCB ends with the highest budget (least lead: over {nearest})",
             "highest",
             lead[nearest],
             everywhere_above(list(lead.values())),

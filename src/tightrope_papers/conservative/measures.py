@@ -5,6 +5,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,32 @@ from ..scoring import (
 
 EARLY_SHARE = 0.2  # a minimum "at the beginning" lies in this share of the rounds
 PARALLEL_SHARE = 0.05  # slopes of budgets that differ by no more than this share are parallel
+
+
+class ModelRuns(NamedTuple):
+    """The runs, how many models they go round, which of them the paper would show, and what the
+    bounds depend on.
+
+    shown: at paper scale runs on the worst and the best of the models, many each. pool: there, too,
+    the algorithms that are compared on a worst model, on more models, with how many.
+    """
+
+    result: Result
+    models: int
+    picked: dict[str, int]
+    shown: Result | None = None
+    pool: tuple[Result, int] | None = None
+    world: "BoundConstants | None" = None
+
+    def on_extremes(self) -> tuple[Result, dict[str, int], int]:
+        return (
+            (self.result, self.picked, self.models)
+            if self.shown is None
+            else (self.shown, {"worst": 0, "best": 1}, 2)
+        )
+
+    def on_most_models(self) -> tuple[Result, int]:
+        return self.pool or (self.result, self.models)
 
 
 def final(result: Result, name: str, model: int | None = None, models: int = 1) -> np.ndarray:
@@ -197,8 +224,7 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
     broken = {name: result.watched[name]["violations"] > 0 for name in result.policies}
     violating = int(broken[free].sum())
     mean = result.watched[free]["budget"].mean(axis=0)
-    key = "unconstrained-violates"
-    rows = []
+    key, rows = "unconstrained-violates", []
     for owner, whose in (
         ("conservative-never-violates", "conservative algorithms"),
         (OURS, "our forms of them"),
@@ -210,8 +236,15 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
         ]
         unsafe, total = int(sum(one.sum() for one in runs)), sum(one.size for one in runs)
         if runs:
-            text = f"{whose} never violate the constraint{where} ({total} runs)"
-            rows.append(row_of(owner, text, "0 runs", f"{unsafe} runs", never(unsafe, total)))
+            rows.append(
+                row_of(
+                    owner,
+                    f"{whose} never violate the constraint{where} ({total} runs)",
+                    "0 runs",
+                    f"{unsafe} runs",
+                    never(unsafe, total),
+                )
+            )
     return [
         *rows,
         row_of(
@@ -250,20 +283,15 @@ def budget_order(result: Result) -> Row:
         )
         if abs(regret.value) > 4 * regret.se:
             holds.append(budget.value * regret.value < 0 and abs(budget.value) > 4 * budget.se)
-    text = (
-        "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard errors)"
-    )
-    remark = (
-        "For a fixed baseline the true budget is a constant minus the pseudo-regret, so that this "
-        "can hardly fail."
-    )
     return row_of(
         "budgets-by-regret",
-        text,
+        "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard "
+        "errors)",
         "all",
         f"{sum(holds)} of {len(holds)}",
         every(holds),
-        remark=remark,
+        remark="For a fixed baseline the true budget is a constant minus the pseudo-regret, so "
+        "that this can hardly fail.",
     )
 
 
@@ -274,10 +302,9 @@ def parallel(result: Result) -> Row:
         for name, watched in result.watched.items()
     }
     slowest, fastest = (choose(rises, key=lambda name: rises[name].mean()) for choose in (min, max))
-    text = f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}"
     return judged(
         "parallel-budgets",
-        text,
+        f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}",
         "parallel",
         ratio(rises[slowest], rises[fastest]),
         near,
@@ -388,18 +415,9 @@ def budget_panels(
     free: str,
     names: Sequence[str] | None = None,
 ) -> dict[str, Figure]:
-    title = "true budget"
     return {
-        "budget": panels(result, models, chosen, "budget", title=title, names=names),
-        "beginning": panels(
-            result,
-            models,
-            chosen,
-            "budget",
-            title=title,
-            names=names,
-            zoom=recovery_round(result, free),
-        ),
+        label: panels(result, models, chosen, "budget", title="true budget", names=names, zoom=zoom)
+        for label, zoom in (("budget", None), ("beginning", recovery_round(result, free)))
     }
 
 

@@ -197,18 +197,6 @@ def score(runs: MartingaleRuns) -> list[Row]:
     least = least_place(widths)
     root = math.sqrt(DIMENSIONS[1] / DIMENSIONS[0])
     times = {world: plays(*world) for world in WORLDS}
-    text = (
-        "runs of CLUCB2 whose sum of rewards leaves psi at some round (largest ratio "
-        f"{worst.max():.2f})"
-    )
-    below = (
-        "beta ||z|| is larger than psi at every time (least ratio of the means by dimension and "
-        f"rounds: {least[0]})"
-    )
-    order = (
-        f"the ratio after {last} rounds grows by sqrt({DIMENSIONS[1]}/{DIMENSIONS[0]}) from d = "
-        f"{DIMENSIONS[0]} to {DIMENSIONS[1]}"
-    )
     half = (
         "the bound on the baseline's rounds is below half of CLUCB's (d and mu_l: "
         + ", ".join(map(str, times))
@@ -217,15 +205,24 @@ def score(runs: MartingaleRuns) -> list[Row]:
     return [
         row_of(
             "martingale-bound",
-            text,
+            "runs of CLUCB2 whose sum of rewards leaves psi at some round (largest ratio "
+            f"{worst.max():.2f})",
             f"at most {DELTA:g}",
             f"{out} of {worst.size}",
             rare(out, worst.size, DELTA),
         ),
-        row_of("psi-below-width", below, "larger", least[1], above(least[1], 1.0)),
+        row_of(
+            "psi-below-width",
+            "beta ||z|| is larger than psi at every time (least ratio of the means by dimension "
+            f"and rounds: {least[0]})",
+            "larger",
+            least[1],
+            above(least[1], 1.0),
+        ),
         judged(
             "psi-below-width",
-            order,
+            f"the ratio after {last} rounds grows by sqrt({DIMENSIONS[1]}/{DIMENSIONS[0]}) from d "
+            f"= {DIMENSIONS[0]} to {DIMENSIONS[1]}",
             f"{root:g}",
             quotient(factors[DIMENSIONS[1]], factors[DIMENSIONS[0]]),
             near,
@@ -397,17 +394,15 @@ def least_earned(
 def example_score(runs: Data) -> Rows:
     for lead, here in runs.items():
         where = f"arm 1 leads by {lead:g}"
-        text = f"{where}: share of CUCB2's rounds of E2 that play arm 2"
-        remark = "The others play arm 1, which is safe where it is not the optimistic one."
         yield judged(
             "selection-example",
-            text,
+            f"{where}: share of CUCB2's rounds of E2 that play arm 2",
             "almost always",
             ratio(here["CUCB2"].second, here["CUCB2"].events[:, 1]),
             above,
             ALMOST_ALWAYS_SHARE,
             partly=MOST_SHARE,
-            remark=remark,
+            remark="The others play arm 1, which is safe where it is not the optimistic one.",
         )
         for label, key in (("CUCB2", "selection-example"), ("CUCB-S", OURS)):
             yield judged(

@@ -54,26 +54,25 @@ def safe_section(setting: DemoSetting) -> Section:
     }
     behind = {name: shops_behind(result) for name, result in results.items()}
     save_figure(safe_draw(results, setting.palette), setting.out / PICTURE)
-    caption = (
-        f"Above: by how many sales a shop is ahead of {1 - ALPHA:.0%} of what its known offer "
-        "would have sold, mean, shaded down to the worst-off twentieth. Below: share of shops "
-        "that are behind at that visitor. Both axes of visitors are logarithmic."
-    )
     visitors = int(next(iter(results.values())).rounds[-1])
     alone = visitors * np.mean(
         [problem.means.max() - np.sort(problem.means)[-RANK] for problem in shops]
     )
-    text = (
+    return Section(
+        "Safe: explore without losing sales",
         f"{len(shops)} synthetic shops. Each has {ARMS} offers that sell to {LEAST_RATE:.0%} to "
         f"{MOST_RATE:.0%} of visitors and knows its {RANK}th best. CUCB2 and Safe(BetaThompson) "
         f"promise at least {1 - ALPHA:.0%} of its sales at every visitor, but for a chance of "
         f"{DELTA:.0%}. BetaThompson, Thompson sampling, promises nothing. Showing the known offer "
-        f"alone loses {alone:,.0f} of the sales that the best makes."
-    )
-    return Section(
-        "Safe: explore without losing sales",
-        text,
-        [picture(safe_draw(results, setting.palette), caption)],
+        f"alone loses {alone:,.0f} of the sales that the best makes.",
+        [
+            picture(
+                safe_draw(results, setting.palette),
+                f"Above: by how many sales a shop is ahead of {1 - ALPHA:.0%} of what its known "
+                "offer would have sold, mean, shaded down to the worst-off twentieth. Below: share "
+                "of shops that are behind at that visitor. Both axes of visitors are logarithmic.",
+            )
+        ],
         [safe_table(results, behind)],
         summary=safe_sentence(results, behind),
     )
@@ -251,25 +250,20 @@ def stop_section(setting: DemoSetting) -> Section:
     )
     fixed, textbook = fixed_size(problem.means, EPSILON, STOP_DELTA)
     assert textbook is not None  # means near 1/2
-    caption = (
-        f"Bound B on what the named variant may be worse than the best, mean over {tests} tests "
-        f"(shaded: all of them): the test ends where it falls to ε = {EPSILON:g}. Vertical lines: "
-        "where tests of fixed length end."
-    )
-    text = (
+    return Section(
+        "Stop: an A/B/n test that ends when the winner is known",
         "No public log of such a test is at hand, so this world is synthetic: three headlines, "
         "two pictures and two buttons make twelve variants with click rates that add up from "
         "their parts, and a visitor of one variant tells something about the others. The "
         f"guarantee: the named variant is within {EPSILON:g} of the best with probability "
         f"{1 - STOP_DELTA:.0%}, whatever the rates are. The textbook's length rests on the normal "
-        "approximation with the true variances, and on one look at the end."
-    )
-    return Section(
-        "Stop: an A/B/n test that ends when the winner is known",
-        text,
+        "approximation with the true variances, and on one look at the end.",
         [
             picture(
-                stop_draw(looks, gaps, identification, fixed, textbook, setting.palette), caption
+                stop_draw(looks, gaps, identification, fixed, textbook, setting.palette),
+                f"Bound B on what the named variant may be worse than the best, mean over {tests} "
+                f"tests (shaded: all of them): the test ends where it falls to ε = {EPSILON:g}. "
+                "Vertical lines: where tests of fixed length end.",
             )
         ],
         [stop_table(identification, fixed, textbook)],
@@ -375,13 +369,10 @@ def log_section(setting: DemoSetting) -> Section:
             "Share of the log and share under the policy, by arm.",
         ),
     ]
-    text = (
-        f"{case.source} The bounds hold however often one looks, and allow for rare rounds of "
-        "large weight that have not come yet."
-    )
     return Section(
         "What would it have earned: a log, judged",
-        text,
+        f"{case.source} The bounds hold however often one looks, and allow for rare rounds of "
+        "large weight that have not come yet.",
         pictures,
         [evaluation_summary(evaluation)],
         summary=log_sentence(evaluation, case),
@@ -398,11 +389,6 @@ def log_find_case(setting: DemoSetting) -> JudgedLog:
         return log_twin(setting, setting.report_missing(error))
     earned = thompson.log["reward"]
     log = from_frame(uniform.log, slot="slot", time="time", arms=uniform.arms)
-    source = (
-        f"Open Bandit, {CAMPAIGN}'s fashion: {earned.size:,} impressions that a uniform policy "
-        "logged, clicks as rewards. Judged is Thompson sampling by its mean probabilities; its "
-        "own log of the same days tells what it earned."
-    )
     known = float(earned.mean()), float(standard_error(earned))
     return JudgedLog(
         log,
@@ -410,7 +396,9 @@ def log_find_case(setting: DemoSetting) -> JudgedLog:
         "Thompson sampling",
         known,
         "its own log of the same days says",
-        source,
+        f"Open Bandit, {CAMPAIGN}'s fashion: {earned.size:,} impressions that a uniform policy "
+        "logged, clicks as rewards. Judged is Thompson sampling by its mean probabilities; its "
+        "own log of the same days tells what it earned.",
     )
 
 

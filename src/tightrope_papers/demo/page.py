@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tightrope.core import files
-from tightrope.extend import JsonObject
 from tightrope.pages.page import Section, write_page
 from tightrope.simulation import store
 from tightrope.simulation.run import Meters, silent
@@ -66,22 +65,3 @@ def run_demo(
         out / RECORD, {"seed": seed, "data": data, "size": size, "versions": store.versions()}
     )
     return Demo(page, sections)
-
-
-def demo_again(
-    record: JsonObject,
-    out: pathlib.Path,
-    *,
-    title: str | None = None,
-    path: pathlib.Path | None = None,
-    say: Callable[[str], None] = print,
-) -> Demo:
-    return run_demo(
-        out,
-        seed=record["seed"],
-        data=record["data"],
-        size=record["size"],
-        title=title,
-        path=path,
-        say=say,
-    )

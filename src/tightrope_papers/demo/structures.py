@@ -67,20 +67,19 @@ def width_section(setting: DemoSetting) -> Section:
         replications=len(users),
         **setting.play(setting.folder("width", source)),
     )
-    caption = (
-        f"Left: the width β after each of {len(trained.regret)} trajectories of the past user; "
-        f"dashed: the width that theory asks for. Right: mean regret on {len(users)} new users, "
-        "bands of 2 standard errors."
-    )
-    text = (
-        f"{source} SoftUCB moves β by the gradient of its regret after every trajectory of "
-        f"{horizon:,} rounds, and is then used as it is. Training {trained.status} The learned "
-        f"width has no guarantee: {RIVAL} keeps the one that theory asks for."
-    )
     return Section(
         "Learn the width: confidence from data",
-        text,
-        [picture(width_draw(trained, result, setting.palette), caption)],
+        f"{source} SoftUCB moves β by the gradient of its regret after every trajectory of "
+        f"{horizon:,} rounds, and is then used as it is. Training {trained.status} The learned "
+        f"width has no guarantee: {RIVAL} keeps the one that theory asks for.",
+        [
+            picture(
+                width_draw(trained, result, setting.palette),
+                f"Left: the width β after each of {len(trained.regret)} trajectories of the past "
+                f"user; dashed: the width that theory asks for. Right: mean regret on {len(users)} "
+                "new users, bands of 2 standard errors.",
+            )
+        ],
         [result_summary(result)],
         summary=width_sentence(trained, result),
     )
@@ -166,18 +165,17 @@ def sets_section(setting: DemoSetting) -> Section:
         monitor=SetValue(),
         **setting.play(setting.folder("sets", world.source)),
     )
-    caption = (
-        "What the sets of a round brought on average so far, as a share of the best possible; "
-        "bands of 2 standard errors."
-    )
-    text = (
-        f"{world.source} Policies see the answers of the users they wrote to, and nothing of the "
-        "others."
-    )
     return Section(
         f"Sets: {PROMOTIONS} promotions, {world.users:,} users",
-        text,
-        [picture(sets_draw(result, setting.palette), caption)],
+        f"{world.source} Policies see the answers of the users they wrote to, and nothing of the "
+        "others.",
+        [
+            picture(
+                sets_draw(result, setting.palette),
+                "What the sets of a round brought on average so far, as a share of the best "
+                "possible; bands of 2 standard errors.",
+            )
+        ],
         [sets_table(result)],
         summary=sets_sentence(result, world, timed_assignment(setting.seed)),
     )
@@ -202,13 +200,12 @@ def promotion_trials(setting: DemoSetting) -> PromotionTrials:
         return sets_twin(trials, setting, setting.report_missing(error))
     users = data_sets[0].features.shape[0]
     k = max(1, int(USER_SHARE * users) // PROMOTIONS)
-    source = (
+    return PromotionTrials(
+        [problems.Promotions(one.features, one.rewards, k) for one in data_sets],
         f"MovieLens: a round shows all {users:,} users, {PROMOTIONS} films that were held out are "
         f"the promotions, each goes to {k} users, and a user's rating of the film is the reward "
-        f"(1 or 0 where a file tells only who rated what). {trials} trials hold out other films."
-    )
-    return PromotionTrials(
-        [problems.Promotions(one.features, one.rewards, k) for one in data_sets], source, users
+        f"(1 or 0 where a file tells only who rated what). {trials} trials hold out other films.",
+        users,
     )
 
 
@@ -325,15 +322,12 @@ def price_section(setting: DemoSetting) -> Section:
             else ""
         )
     )
-    text = (
+    return Section(
+        "Price: a curve that is not too steep",
         "No public log of a price test is at hand, so this shop is synthetic: a product has one "
         "of 17 prices, and fewer buy at higher ones. CKL-UCB is told that revenue changes by at "
         f"most {SLOPE:g} of the highest price per unit of price; KL-UCB treats prices as "
-        "unrelated."
-    )
-    return Section(
-        "Price: a curve that is not too steep",
-        text,
+        "unrelated.",
         [picture(price_draw(result, revenue, setting.palette), caption)],
         [result_summary(result)],
         summary=price_sentence(result, bound),

@@ -27,6 +27,7 @@ from .settings import (
     ADAPTIVE_ONE,
     DELTA,
     ELIMINATION,
+    EXACT_ROUNDS,
     GAP,
     HALF,
     NOISE,
@@ -41,7 +42,6 @@ from .settings import (
     adaptive,
     all_methods,
     at_least_times,
-    exact_rounds,
     factor,
     lead,
     lines,
@@ -63,7 +63,7 @@ NOT_THEIRS = (  # what else a user wants to know, at d = 5
 
 
 def play(run: Run, d: int) -> Runs:
-    return all_methods(run, f"fig1-{d}", near_parallel(d), GAP, exact_rounds(run))
+    return all_methods(run, f"fig1-{d}", near_parallel(d), GAP, run.at(**EXACT_ROUNDS))
 
 
 def data(run: Run) -> dict[int, Runs]:
@@ -116,12 +116,15 @@ def fewer(
 ) -> Row:
     """Fewer samples than some rivals everywhere; shown is the least factor of the first."""
     d, least = lowest({d: factor(runs, rivals[0], name) for d, runs in cases.items()})
-    text = f"{name}: fewer samples than {called} at d = {min(cases)} to {max(cases)}"
-    ours = (
-        f"{called.partition(' and ')[0]} needs at least {least.value:.1f} times as many (d = {d})"
-    )
     leads = [lead(runs, rival, name) for runs in cases.values() for rival in rivals]
-    return row_of(key, text, paper, ours, everywhere_above(leads), se=least.se)
+    return row_of(
+        key,
+        f"{name}: fewer samples than {called} at d = {min(cases)} to {max(cases)}",
+        paper,
+        f"{called.partition(' and ')[0]} needs at least {least.value:.1f} times as many (d = {d})",
+        everywhere_above(leads),
+        se=least.se,
+    )
 
 
 def forgets(runs: Runs) -> list[Row]:
@@ -251,42 +254,34 @@ def table1_score(counts: PullCounts) -> Rows:
             close,
             remark=remark,
         )
-    yield replay_row(counts.replay)
-    yield oracle_row(counts.runs[ORACLE_K]["pulls"][0])
-    yield from focus(counts.runs)
-    yield wide_union(counts.runs)
-
-
-def replay_row(pulls: np.ndarray) -> Row:
     printed = np.array(PRINTED_PULLS[STATIC], dtype=float)
-    off = float(np.abs(pulls / printed - 1.0).max())
-    text = (
-        f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of each arm, largest "
-        "relative difference judged"
-    )
-    return row_of(
+    yield row_of(
         "table-static",
-        text,
+        f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of each arm, largest "
+        "relative difference judged",
         ", ".join(f"{n:.0f}" for n in printed),
-        ", ".join(f"{n:.0f}" for n in pulls),
-        at_most(off, 0.05, 0.25),
+        ", ".join(f"{n:.0f}" for n in counts.replay),
+        at_most(float(np.abs(counts.replay / printed - 1.0).max()), 0.05, 0.25),
         remark="The initial pulls and the rule for ties are not stated.",
     )
-
-
-def oracle_row(pulls: np.ndarray) -> Row:
-    printed = np.array(PRINTED_PULLS[ORACLE_K], dtype=float)
-    off = float(np.abs(pulls - printed).max() / printed.sum())
-    text = (
-        "XY-oracle, K in its bound: pulls of each arm, largest difference as a share of all pulls "
-        "judged"
-    )
-    return row_of(
+    printed, pulls = np.array(PRINTED_PULLS[ORACLE_K]), counts.runs[ORACLE_K]["pulls"][0]
+    yield row_of(
         "table-oracle",
-        text,
+        "XY-oracle, K in its bound: pulls of each arm, largest difference as a share of all pulls "
+        "judged",
         ", ".join(f"{n:.0f}" for n in printed),
         ", ".join(f"{n:.0f}" for n in pulls),
-        at_most(off, 0.001, 0.01),
+        at_most(float(np.abs(pulls - printed).max() / printed.sum()), 0.001, 0.01),
+    )
+    yield from focus(counts.runs)
+    yield judged(
+        OURS,
+        "XY-oracle with K² in its bound: samples in all",
+        float(printed.sum()),
+        Estimate(float(counts.runs[ORACLE]["rounds"].mean()), 0.0),
+        near,
+        float(printed.sum()),
+        0.001,
     )
 
 
@@ -309,20 +304,6 @@ def focus(runs: Runs) -> Rows:
         float(pulls.max() / pulls.min()),
         at_most,
         EQUAL_RATIO,
-    )
-
-
-def wide_union(runs: Runs) -> Row:
-    """XY-oracle with the K² of Proposition 1."""
-    printed = float(sum(PRINTED_PULLS[ORACLE_K]))
-    return judged(
-        OURS,
-        "XY-oracle with K² in its bound: samples in all",
-        printed,
-        Estimate(float(runs[ORACLE]["rounds"].mean()), 0.0),
-        near,
-        printed,
-        0.001,
     )
 
 

@@ -106,10 +106,9 @@ def score(cases_by_bound: Cases) -> Rows:
 
 def first(label: str, cases: dict[float, Runs]) -> Row:
     gap, least = lowest({gap: factor(runs, STATIC, ZERO) for gap, runs in cases.items()})
-    text = f"θ bound {label}: {ZERO} needs fewer samples than XY-static at every gap"
     return row_of(
         "canonical-first",
-        text,
+        f"θ bound {label}: {ZERO} needs fewer samples than XY-static at every gap",
         "fewer",
         f"XY-static needs at least {least.value:.2f} times as many (gap {gap:g})",
         everywhere_above([lead(runs, STATIC, ZERO) for runs in cases.values()]),
@@ -138,10 +137,6 @@ def grows(label: str, cases: dict[float, Runs]) -> list[Row]:
     text = (
         f"θ bound {label}: the lead of {ZERO} over XY-static grows at every step to a smaller gap"
     )
-    remark = (
-        "Both numbers grow like 1 / gap², so that their difference does; the factor stays where "
-        "it is."
-    )
     return [
         row_of(
             "canonical-grows",
@@ -156,7 +151,8 @@ def grows(label: str, cases: dict[float, Runs]) -> list[Row]:
             "–",
             ", ".join(f"{factors[gap].value:.2f}" for gap in gaps) + " times",
             rises(factors),
-            remark=remark,
+            remark="Both numbers grow like 1 / gap², so that their difference does; the factor "
+            "stays where it is.",
         ),
     ]
 
@@ -195,13 +191,10 @@ def quits(label: str, cases: dict[float, Runs]) -> list[Row]:
 
 def rules_alike(label: str, cases: dict[float, Runs]) -> Row:
     factors = [factor(runs, RATIO, HALF) for runs in cases.values()]
-    text = (
-        f"canonical arms, θ bound {label}: samples by ratio over samples by the greedy rule, mean "
-        "over gaps"
-    )
     return judged(
         "rules-alike",
-        text,
+        f"canonical arms, θ bound {label}: samples by ratio over samples by the greedy rule, mean "
+        "over gaps",
         "very little impact",
         Estimate(
             float(np.mean([one.value for one in factors])),
@@ -313,8 +306,7 @@ def coverage_data(run: Run) -> CoverageAudits:
     )
 
 
-def coverage_score(runs: CoverageAudits) -> list[Row]:
-    rows = []
+def coverage_score(runs: CoverageAudits) -> Rows:
     for rule, audit in runs.audits.items():
         replications = audit.ratios.size
         failed, wrong = (
@@ -322,7 +314,7 @@ def coverage_score(runs: CoverageAudits) -> list[Row]:
             share(int(audit.wrong.sum()), replications),
         )
         coverage = Estimate(1 - failed.value, failed.se)
-        rows += [
+        yield from [
             row_of(
                 "lemma-3",
                 f"{rule} rule: the confidence bounds hold at all rounds with probability ≥ 1 − δ",
@@ -343,19 +335,14 @@ def coverage_score(runs: CoverageAudits) -> list[Row]:
         ]
     greedy, by_ratio = (runs.audits[rule].rounds for rule in RULES)
     rule_ratio = ratio(by_ratio, greedy)
-    ours = f"{rule_ratio.value:.3f}: {by_ratio.mean():,.0f} over {greedy.mean():,.0f}"
-    text = "near-parallel arms, d = 5: samples by ratio over samples by the greedy rule"
-    return [
-        *rows,
-        row_of(
-            "rules-alike",
-            text,
-            "very little impact",
-            ours,
-            near(rule_ratio, 1.0, ALIKE_SHARE),
-            se=rule_ratio.se,
-        ),
-    ]
+    yield row_of(
+        "rules-alike",
+        "near-parallel arms, d = 5: samples by ratio over samples by the greedy rule",
+        "very little impact",
+        f"{rule_ratio.value:.3f}: {by_ratio.mean():,.0f} over {greedy.mean():,.0f}",
+        near(rule_ratio, 1.0, ALIKE_SHARE),
+        se=rule_ratio.se,
+    )
 
 
 def coverage_tables(runs: CoverageAudits) -> dict[str, pd.DataFrame]:

@@ -143,13 +143,11 @@ def growth(ratios: dict[int, np.ndarray]) -> Row:
         / ((K - K.mean()) ** 2).sum()
     )
     means = ", ".join(f"{value:.1f}" for value in np.exp(curves.mean(axis=0)))
-    ours = f"{slope.value:.3g}; {means} times at {', '.join(f'{k:.0f}' for k in K)} arms"
-    text = f"slope of ln(XY-static / {ZERO}) for ten arms more"
     return row_of(
         "yahoo-grows",
-        text,
+        f"slope of ln(XY-static / {ZERO}) for ten arms more",
         "increases",
-        ours,
+        f"{slope.value:.3g}; {means} times at {', '.join(f'{k:.0f}' for k in K)} arms",
         above(slope),
         se=slope.se,
         remark="Every draw has other arms and another θ.",

@@ -14,7 +14,7 @@ from tightrope.extend import Arguments
 from tightrope.plots import style
 from tightrope.problems import Linear
 
-from ..experiment import Run, generator, palette
+from ..experiment import Players, Run, generator, palette
 from ..scoring import OURS, Estimate, Row, Rows, above, at_most, estimate, quotient, row_of
 from .shortcuts import (
     GRID,
@@ -91,12 +91,18 @@ def all_methods(run: Run, label: str, problem: Linear, gap: float, exact: int) -
     )
 
 
-def replications(run: Run) -> int:
-    return run.at(smoke=3, laptop=20, paper=100)
+REPLICATIONS = {"smoke": 3, "laptop": 20, "paper": 100}
+MOST_ROUNDS = {"smoke": 10**5, "laptop": 10**8, "paper": 10**8}
+# Up to where XY-static's greedy sequence is followed to the letter; then its shares stay.
+EXACT_ROUNDS = {"smoke": 10_000, "laptop": 300_000, "paper": 10**9}
 
 
-def at_most_rounds(run: Run) -> int:
-    return run.at(smoke=10**5, laptop=10**8, paper=10**8)
+def stopped_runs(run: Run, label: str, problem: Linear, rules: Players, **options: int) -> Runs:
+    found = run.identify(label, problem, rules, max_rounds=run.at(**MOST_ROUNDS), **options)
+    return {
+        name: {key: getattr(found, key)[name] for key in ("rounds", "arm", "pulls")}
+        for name in rules
+    }
 
 
 def told_a_bound(
@@ -115,31 +121,19 @@ def told_a_bound(
         HALF: LinGapE(epsilon=gap / 2, **own),
         RATIO: LinGapE(epsilon=gap / 2, **own, **BY_RATIO),
     }
-    count = replications(run)
-    identification = run.identify(
-        label, problem, three, replications=times * count, max_rounds=at_most_rounds(run)
-    )
-    runs: Runs = {
-        name: {key: getattr(identification, key)[name] for key in ("rounds", "arm", "pulls")}
-        for name in three
-    }
+    count = run.at(**REPLICATIONS)
+    runs = stopped_runs(run, label, problem, three, replications=times * count)
     return runs | uniform(run, problem, problem.noise, theta_bound, count)
 
 
 def not_told(run: Run, label: str, problem: Linear, exact: int) -> Runs:
-    count = replications(run)
+    count = run.at(**REPLICATIONS)
     common: Arguments = {"delta": DELTA, "noise": problem.noise}
     oracles = {
         ORACLE: XYOracle(theta=problem.theta, accuracy=FINE_ACCURACY, **common),
         ORACLE_K: XYOracle(theta=problem.theta, accuracy=FINE_ACCURACY, pairs=False, **common),
     }
-    identification = run.identify(
-        f"{label}-oracle", problem, oracles, max_rounds=at_most_rounds(run)
-    )
-    runs: Runs = {
-        name: {key: getattr(identification, key)[name] for key in ("rounds", "arm", "pulls")}
-        for name in oracles
-    }
+    runs = stopped_runs(run, f"{label}-oracle", problem, oracles)
     runs |= static(run, problem, problem.noise, exact, count)
     for name, policy in (
         (ADAPTIVE, XYAdaptive(**common)),
@@ -164,11 +158,6 @@ def uniform(
 ) -> Runs:
     stop = {UNIFORM: gap_stop(noise, DELTA, LAM, theta_bound)}
     return fixed_sequence(problem, uniform_pulls(problem.means.size), stop, count, run.seed, grid)
-
-
-def exact_rounds(run: Run) -> int:
-    """Up to where XY-static's greedy sequence is followed to the letter; then its shares stay."""
-    return run.at(smoke=10_000, laptop=300_000, paper=10**9)
 
 
 def samples(values: np.ndarray) -> Estimate:
@@ -209,17 +198,25 @@ def at_least_times(
 
 def no_errors(runs: list[tuple[Runs, int]]) -> Row:
     wrong, total = errors(runs, lingape=True)
-    text = (
+    return row_of(
+        "theorem-1",
         f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs with ε = 0 and ε = "
-        "gap/2"
+        "gap/2",
+        "error ≤ 0.05",
+        wrong / total,
+        at_most(wrong / total, DELTA),
     )
-    return row_of("theorem-1", text, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
 
 
 def others_err(runs: list[tuple[Runs, int]]) -> Row:
     wrong, total = errors(runs, lingape=False)
-    text = f"the other methods name the best arm with probability ≥ 1 − δ, {total} runs"
-    return row_of(OURS, text, "–", wrong / total, at_most(wrong / total, DELTA))
+    return row_of(
+        OURS,
+        f"the other methods name the best arm with probability ≥ 1 − δ, {total} runs",
+        "–",
+        wrong / total,
+        at_most(wrong / total, DELTA),
+    )
 
 
 def errors(runs: list[tuple[Runs, int]], *, lingape: bool) -> tuple[int, int]:
@@ -235,9 +232,13 @@ def errors(runs: list[tuple[Runs, int]], *, lingape: bool) -> tuple[int, int]:
 def adaptive(cases: Mapping[Case, Runs], arms: str, unit: str, symbol: str) -> Rows:
     for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
         case, least = lowest({case: factor(runs, name, STATIC) for case, runs in cases.items()})
-        text = f"{arms} arms: {name} / XY-static, least over {unit}"
         yield at_least_times(
-            key, text, "at least 5" if key != OURS else "–", least, 5.0, f"{symbol}{case:g}"
+            key,
+            f"{arms} arms: {name} / XY-static, least over {unit}",
+            "at least 5" if key != OURS else "–",
+            least,
+            5.0,
+            f"{symbol}{case:g}",
         )
 
 

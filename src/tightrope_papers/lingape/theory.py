@@ -320,19 +320,13 @@ def example() -> Row:
     own = [mean[k] + width(X[k]) for k in range(3)]
     apart = [mean[k] - mean[0] + width(X[0] - X[k]) for k in range(3)]
     single, double = 1 + int(np.argmax(own[1:])), 1 + int(np.argmax(apart[1:]))
-    text = (
-        "three arms: the own upper bounds name arm 2, which is known to be worse than arm 1; the "
-        "bounds on gaps name arm 3"
-    )
-    ours = (
-        f"own bounds: arm {single + 1}; gaps: arm {double + 1}; arm 2 is better than arm 1 by at "
-        f"most {apart[1]:.2g}"
-    )
     return row_of(
         "gap-example",
-        text,
+        "three arms: the own upper bounds name arm 2, which is known to be worse than arm 1; the "
+        "bounds on gaps name arm 3",
         "arms 2 and 3",
-        ours,
+        f"own bounds: arm {single + 1}; gaps: arm {double + 1}; arm 2 is better than arm 1 by at "
+        f"most {apart[1]:.2g}",
         every([single == 1, double == 2, apart[1] < 0.0]),
         remark="The paper's numbers are lost.",
     )
@@ -342,14 +336,12 @@ def theorem_2(bounds: dict[str, Bounded]) -> list[Row]:
     rows = []
     for name, (rounds, bound) in bounds.items():
         longer = float((rounds > bound).mean())
-        text = f"{name}: share of runs longer than the bound"
-        ours = f"{longer:.2f}; {rounds.mean():,.0f} rounds on average, bound {bound:,.0f}"
         rows.append(
             row_of(
                 "theorem-2",
-                text,
+                f"{name}: share of runs longer than the bound",
                 "at most δ",
-                ours,
+                f"{longer:.2f}; {rounds.mean():,.0f} rounds on average, bound {bound:,.0f}",
                 at_most(longer, DELTA),
                 remark="Constants of our derivation.",
             )

@@ -162,9 +162,6 @@ def contextual_data(run: Run) -> Result:
 def contextual_score(result: Result) -> list[Row]:
     pooled, apart = constant(L), constant(APART_CONSTANT)
     gain = 100 * (1 - pooled / apart)
-    text = (
-        f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)"
-    )
     return [
         judged(
             "contextual",
@@ -184,7 +181,8 @@ def contextual_score(result: Result) -> list[Row]:
         ),
         row_of(
             OURS,
-            text,
+            f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per "
+            "cent)",
             "8-11",
             gain,
             within(Estimate(gain, 0.0), 10.0, 5.0, partly=gain > 0, words="above 0"),

@@ -114,9 +114,6 @@ def slope_score(runs: SlopeRuns) -> list[Row]:
     every = {name: growths(runs.steadier.get(name, result), name) for name in result.policies}
     grown = {name: estimate(by_run) for name, by_run in every.items()}
     at_end = f"T = {result.rounds[-1]}"
-    text = (
-        f"KL-UCB, blind to the structure, grows faster than C ln T (its own limit: {unrelated:.3g})"
-    )
     return [
         *(not_below(name, by_run, C) for name, by_run in every.items()),
         optimal("oslb-optimal", "OSLB", grown["OSLB"], C),
@@ -124,7 +121,12 @@ def slope_score(runs: SlopeRuns) -> list[Row]:
             f"{NAME}, {at_end}", grown["CKL-UCB"], growth_below(result, "CKL-UCB", "KL-UCB"), C
         ),
         row_of(
-            "gain-of-structure", text, f"above {C:.3g}", grown["KL-UCB"], above(grown["KL-UCB"], C)
+            "gain-of-structure",
+            "KL-UCB, blind to the structure, grows faster than C ln T (its own limit: "
+            f"{unrelated:.3g})",
+            f"above {C:.3g}",
+            grown["KL-UCB"],
+            above(grown["KL-UCB"], C),
         ),
         *plays(runs.earlier, result.pulls["OSLB"], runs.rates, 10.0),
         order("oslb-exploits", at_end, result, "OSLB", "KL-UCB", remark=WHY_NOISY),
@@ -139,10 +141,9 @@ def not_below(name: str, growth_of_runs: np.ndarray, bound: float) -> Row:
     """Whether a policy's growth agrees with the lower bound. Runs that grow much faster count as
     CAP times it, which can only hurt."""
     limit = f"limit: {LEAST_SHARE:g} C; no run as more than {CAP_RATIO:g} C"
-    text = f"{name} does not grow more slowly than C(theta) ln T, C = {bound:.3g} ({limit})"
     return judged(
         "theorem-3-1",
-        text,
+        f"{name} does not grow more slowly than C(theta) ln T, C = {bound:.3g} ({limit})",
         f"at least {bound:.3g}",
         estimate(np.minimum(growth_of_runs, CAP_RATIO * bound)),
         above,
@@ -151,13 +152,10 @@ def not_below(name: str, growth_of_runs: np.ndarray, bound: float) -> Row:
 
 
 def optimal(key: str, name: str, grown: Estimate, bound: float) -> Row:
-    text = (
-        f"{name} does not grow faster than C(theta) ln T, C = {bound:.3g} (limit: "
-        f"{1 + ALIKE_SHARE:g} of it)"
-    )
     return row_of(
         key,
-        text,
+        f"{name} does not grow faster than C(theta) ln T, C = {bound:.3g} (limit: "
+        f"{1 + ALIKE_SHARE:g} of it)",
         f"at most {bound:.3g}",
         grown,
         below(grown, (1 + ALIKE_SHARE) * bound),
@@ -169,13 +167,10 @@ def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: flo
     """Plays of each arm that should have at least one per unit of ln n, between T / decade and T,
     against c_k ln(decade)."""
     for arm in np.flatnonzero(rates >= 1.0):
-        text = (
-            f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per ln n over the last decade "
-            "of rounds (ratio)"
-        )
         yield judged(
             "plays-of-oslb",
-            text,
+            f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per ln n over the last decade "
+            "of rounds (ratio)",
             1.0,
             estimate((pulls[:, arm] - earlier[:, arm]) / (rates[arm] * np.log(decade))),
             near,
@@ -366,9 +361,12 @@ def score(runs: DiscreteRuns) -> Rows:
 
 def without_forcing(where: str, result: Result) -> Row:
     plain, forced = result.regret["CKL-UCB, plain"][:, -1], result.regret["CKL-UCB"][:, -1]
-    text = f"{where}: regret without forced exploration less {SAME_RATIO:g} times that with it"
     return judged(
-        "forcing-unnecessary", text, "below 0", paired_mean(plain, SAME_RATIO * forced), below
+        "forcing-unnecessary",
+        f"{where}: regret without forced exploration less {SAME_RATIO:g} times that with it",
+        "below 0",
+        paired_mean(plain, SAME_RATIO * forced),
+        below,
     )
 
 
@@ -380,11 +378,14 @@ def robustness(where: str, result: Result, of_klucb: float) -> Row:
     difference = paired_mean(bad["CKL-UCB"], bad["OSLB"])
     # Where no run is bad the next one may be.
     fewer = Estimate(difference.value, max(difference.se, 1.0 / bad["OSLB"].size))
-    text = (
+    return row_of(
+        "ckl-robust",
         f"{where}: CKL-UCB has fewer runs than OSLB with {FAILURE_RATIO:g} times the mean regret "
-        "of KL-UCB (difference of the shares)"
+        "of KL-UCB (difference of the shares)",
+        "below 0",
+        fewer,
+        below(fewer),
     )
-    return row_of("ckl-robust", text, "below 0", fewer, below(fewer))
 
 
 def halves(values: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -408,10 +409,6 @@ def low_arms_first(where: str, early: np.ndarray, pulls: np.ndarray, gaps: np.nd
     end."""
     key = "low-arms-first"
     few, first = ranks_agree(pulls, gaps), paired_mean(*halves(early / pulls, gaps))
-    text = (
-        f"{where}: share of an arm's plays that fall into the first 1/{DIVISOR} of the rounds, "
-        "worse half of the arms less better half"
-    )
     return [
         row_of(
             key,
@@ -420,17 +417,23 @@ def low_arms_first(where: str, early: np.ndarray, pulls: np.ndarray, gaps: np.nd
             few,
             above(few, 0.5, partly=0.0),
         ),
-        row_of(key, text, "above 0", first, above(first)),
+        row_of(
+            key,
+            f"{where}: share of an arm's plays that fall into the first 1/{DIVISOR} of the rounds, "
+            "worse half of the arms less better half",
+            "above 0",
+            first,
+            above(first),
+        ),
     ]
 
 
 def half_of_the_constant(name: str, result: Result) -> Row:
     row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / 10)))
     curve = result.regret["0.5 L"]
-    text = f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))"
     return judged(
         OURS,
-        text,
+        f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))",
         "10",
         float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12)),
         at_least,

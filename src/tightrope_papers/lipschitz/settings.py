@@ -116,7 +116,6 @@ def order(
 
 
 def growth_of_cklucb(where: str, grown: Estimate, slower: Estimate, bound: float) -> list[Row]:
-    text = f"{where}: CKL-UCB grows more slowly than KL-UCB, blind to the structure (difference)"
     return [
         row_of(
             OURS,
@@ -125,7 +124,13 @@ def growth_of_cklucb(where: str, grown: Estimate, slower: Estimate, bound: float
             grown,
             near(grown, bound, ALIKE_SHARE),
         ),
-        row_of("ckl-finite-time", text, "below 0", slower, below(slower)),
+        row_of(
+            "ckl-finite-time",
+            f"{where}: CKL-UCB grows more slowly than KL-UCB, blind to the structure (difference)",
+            "below 0",
+            slower,
+            below(slower),
+        ),
     ]
 
 
@@ -187,11 +192,10 @@ def mark_leaving(ax: Axes, top: float) -> None:
             zorder=6,
             label="_",
         )
-        said = f"▲ {line.get_label()}: {y[-1]:.0f} at the end"
         ax.text(
             0.03,
             0.97 - 0.07 * number,
-            said,
+            f"▲ {line.get_label()}: {y[-1]:.0f} at the end",
             transform=ax.transAxes,
             color=colour,
             fontsize=8,

@@ -20,7 +20,7 @@ from tightrope.plots import style
 from tightrope.problems.data import CAMPAIGNS, OpenBandit, open_bandit
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, Rows, agree, at_most, row_of
+from ..scoring import OURS, Estimate, Rows, agree, at_most, row_of
 
 DIRECTIONS = {
     "uniform to Thompson": ("random", "bts"),
@@ -74,9 +74,12 @@ def score(cases: list[DirectionCase]) -> Rows:
         if case.refused:
             needed = max(LEAST_ESS, LEAST_SHARE * case.evaluation.n)
             words = f"effective sample size {case.evaluation.ess:,.0f} of {case.evaluation.n:,}"
-            text = f"refused for lack of overlap: {where}"
             yield row_of(
-                "support", text, f"at most {needed:g}", words, at_most(case.evaluation.ess, needed)
+                "support",
+                f"refused for lack of overlap: {where}",
+                f"at most {needed:g}",
+                words,
+                at_most(case.evaluation.ess, needed),
             )
             continue
         for name, (value, se) in case.evaluation.estimates.items():
@@ -179,8 +182,7 @@ notes = (
 # there.
 
 
-def pooled_data(run: Run) -> list[DirectionCase]:
-    return data(run)
+pooled_data = data
 
 
 def pooled_score(cases: list[DirectionCase]) -> Rows:
@@ -192,10 +194,9 @@ def pooled_score(cases: list[DirectionCase]) -> Rows:
         )
 
 
-def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
+def rows_of(cases: list[DirectionCase], direction: str) -> Rows:
     """The rows of one direction; campaigns are logs of their own, so their errors add up as
     independent ones."""
-    rows = []
     for name in dict.fromkeys(name for case in cases for name in case.evaluation.estimates):
         judged = [
             case for case in cases if name in case.evaluation.estimates
@@ -203,21 +204,15 @@ def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
         own = mean_of([case.own for case in judged])
         mean = mean_of([Estimate(*case.evaluation.estimates[name]) for case in judged])
         apart = Estimate(mean.value - own.value, math.hypot(mean.se, own.se))
-        words = (
+        yield row_of(
+            name,
             f"{name} agrees with the policy's own mean, mean of {len(judged)} campaigns: "
-            f"{direction}"
+            f"{direction}",
+            f"{own.value:.4f} ± {own.se:.4f}",
+            mean,
+            agree(apart, own.value),
+            remark=remark_on(name),
         )
-        rows.append(
-            row_of(
-                name,
-                words,
-                f"{own.value:.4f} ± {own.se:.4f}",
-                mean,
-                agree(apart, own.value),
-                remark=remark_on(name),
-            )
-        )
-    return rows
 
 
 def mean_of(estimates: list[Estimate]) -> Estimate:

@@ -166,10 +166,9 @@ def score(runs: ClusterRuns) -> Rows:
 
 
 def from_one_cluster(name: str, clusters: np.ndarray) -> Row:
-    text = f"{name}: rounds whose set is from more than one cluster"
     return row_of(
         "clusters-chosen",
-        text,
+        f"{name}: rounds whose set is from more than one cluster",
         "none",
         f"{int((clusters > 1).sum())} of {clusters.size}",
         never(int((clusters > 1).sum()), clusters.size),
@@ -190,11 +189,16 @@ def from_many_clusters(name: str, clusters: np.ndarray) -> Row:
 def score_rows(spread: dict[str, float]) -> list[Row]:
     holds = [(spread[name] > 1e-9) == (name in ARM_WISE) for name in spread]
     ours = ", ".join(f"{name} {size:.2g}" for name, size in spread.items())
-    text = (
-        "scores of arms with equal features differ under arm-wise randomization and under no "
-        "other algorithm (largest difference)"
-    )
-    return [row_of("clusters-chosen", text, "as Figure 1", ours, every(holds))]
+    return [
+        row_of(
+            "clusters-chosen",
+            "scores of arms with equal features differ under arm-wise randomization and under no "
+            "other algorithm (largest difference)",
+            "as Figure 1",
+            ours,
+            every(holds),
+        )
+    ]
 
 
 def suboptimal(best: np.ndarray) -> list[Row]:
@@ -238,11 +242,14 @@ def share_of_best(result: Result, name: str, best: np.ndarray) -> np.ndarray:
 
 
 def slower_row(name: str, in_clusters: np.ndarray, spread_out: np.ndarray) -> Row:
-    text = (
+    return judged(
+        "slow-early",
         f"{name}, first {EARLY_ROUNDS} rounds: share of the best reward with clusters less that "
-        "with scattered arms"
+        "with scattered arms",
+        "below 0",
+        paired_mean(in_clusters, spread_out),
+        below,
     )
-    return judged("slow-early", text, "below 0", paired_mean(in_clusters, spread_out), below)
 
 
 def greedy_rows(runs: ClusterRuns) -> list[Row]:

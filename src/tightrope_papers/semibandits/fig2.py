@@ -165,13 +165,16 @@ def outperforms(
     least = min(
         gap.value / gap.se if gap.se > 0 else math.copysign(math.inf, gap.value) for gap in gaps
     )
-    measured = f"{min(shares):+.0%} to {max(shares):+.0%}, least {least:.1f} se"
     rivals = others[0] if len(others) == 1 else "all baselines but greedy"
-    text = (
+    return row_of(
+        key,
         f"{' and '.join(ours)} above {rivals}, {RULES[rule]} (paired, every angle >= "
-        f"{LEAST_ANGLE:g} pi/2)"
+        f"{LEAST_ANGLE:g} pi/2)",
+        "clearly above",
+        f"{min(shares):+.0%} to {max(shares):+.0%}, least {least:.1f} se",
+        everywhere_above(gaps),
+        remark=remark,
     )
-    return row_of(key, text, "clearly above", measured, everywhere_above(gaps), remark=remark)
 
 
 def wider_is_worse(runs: AngleRuns, rule: str, name: str, rival: str) -> Row:
@@ -185,11 +188,14 @@ def wider_is_worse(runs: AngleRuns, rule: str, name: str, rival: str) -> Row:
             for angle in angles
         ]
     )
-    text = (
+    return judged(
+        "artificial-angle",
         f"{name} less {rival}, {RULES[rule]}: rise per right angle, in shares of the best "
-        "possible reward (line through all angles)"
+        "possible reward (line through all angles)",
+        "above 0",
+        estimate(trend(angles, gains)),
+        above,
     )
-    return judged("artificial-angle", text, "above 0", estimate(trend(angles, gains)), above)
 
 
 def trend(places: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from tightrope.extend import standard_error
 from tightrope.plots import style
+from tightrope.plots.figures import draw_bands
 from tightrope.problems.data import movielens
 
 from ..experiment import Run, palette
@@ -124,11 +125,10 @@ def rows_of(cell: RewardCell) -> Rows:
     ours, rival = (
         max(names, key=lambda name: final[name].mean()) for names in (ARM_WISE, BASELINES)
     )
-    best = f"best arm-wise above best baseline ({ours} against {rival})"
     yield from [
         gap(
             "movielens-ten-percent",
-            best,
+            f"best arm-wise above best baseline ({ours} against {rival})",
             ours,
             rival,
             printed_gain(k, ARM_WISE, BASELINES),
@@ -152,8 +152,13 @@ def rows_of(cell: RewardCell) -> Rows:
         ),
     ):
         gaps = [paired_mean(final[better], final[worse]) for better, worse in above_others]
-        ahead_of = f"{sum(one.value > 0 for one in gaps)} of {len(gaps)} differences"
-        yield row_of(key(claim), f"{where}: {text}", "all", ahead_of, everywhere_above(gaps))
+        yield row_of(
+            key(claim),
+            f"{where}: {text}",
+            "all",
+            f"{sum(one.value > 0 for one in gaps)} of {len(gaps)} differences",
+            everywhere_above(gaps),
+        )
     if source in PAPERS_DATA and reading == PAPERS_READING and k in PRINTED_REWARDS:
         for name, number in zip(NAMES, PRINTED_REWARDS[k], strict=True):
             yield judged(
@@ -221,13 +226,11 @@ def near_zero(cosines: np.ndarray) -> float:
 def fig3_score(cosines: Data) -> Rows:
     for (name, reading), pairs in cosines.items():
         close = near_zero(pairs)
-        text = f"{name}, features {reading}: many pairs of users are almost orthogonal"
-        ours = f"{close:.0%} of pairs have |cos| < {ORTHOGONAL_COSINE:g}"
         yield row_of(
             "orthogonal-users" if reading == PAPERS_READING else OURS,
-            text,
+            f"{name}, features {reading}: many pairs of users are almost orthogonal",
             "many",
-            ours,
+            f"{close:.0%} of pairs have |cos| < {ORTHOGONAL_COSINE:g}",
             at_least(close, 0.5, partly=0.2),
         )
 
@@ -284,13 +287,8 @@ FRESH_TRIALS = 200
 LEAST_K = 50  # of the paper's figure; sets on a release with fewer users are another setting
 
 
-class AverageRewards(NamedTuple):
-    """k, and by algorithm the average reward of every trial up to each round: (trials, rounds)."""
-
-    k: int
-    average: dict[str, np.ndarray]
-
-
+# k, and by algorithm the average reward of every trial up to each round: (trials, rounds)
+AverageRewards = tuple[int, dict[str, np.ndarray]]
 Averages = dict[tuple[str, str], AverageRewards]  # by data set and reading
 
 
@@ -300,13 +298,8 @@ def fig4_data(run: Run) -> Averages:
 
     def curves(source: MovieLensRelease, reading: str, k: int) -> AverageRewards:
         fresh = trials if reading == PAPERS_READING else 0
-        return AverageRewards(
-            k,
-            {
-                name: curve / rounds
-                for name, curve in all_tuned_rewards(run, source, k, reading, fresh).items()
-            },
-        )
+        rewards = all_tuned_rewards(run, source, k, reading, fresh)
+        return k, {name: curve / rounds for name, curve in rewards.items()}
 
     return {
         (source.name, reading): curves(source, reading, k)
@@ -341,7 +334,6 @@ def early_rows(source: str, reading: str, k: int, average: dict[str, np.ndarray]
         for rival in BASELINES
     }
     name, rival = min(gaps, key=lambda pair: share_of(*gaps[pair]))
-    ours = f"least {share_of(*gaps[name, rival]):+.1%}, {name} against {rival}"
     text = f"{where}: both arm-wise algorithms above all others in the first {EARLY_ROUNDS} rounds"
     return [
         *rows,
@@ -349,7 +341,7 @@ def early_rows(source: str, reading: str, k: int, average: dict[str, np.ndarray]
             key,
             text,
             "above",
-            ours,
+            f"least {share_of(*gaps[name, rival]):+.1%}, {name} against {rival}",
             everywhere_above([paired_mean(*pair) for pair in gaps.values()]),
         ),
     ]
@@ -392,23 +384,10 @@ def panels(averages: dict[str, AverageRewards]) -> Figure:
     rounds = np.arange(1, ROUNDS + 1)
     figure, axes = style.figure(len(averages))
     for axis, (reading, (k, average)) in zip(axes, averages.items(), strict=True):
-        for number, (name, curve) in enumerate(average.items()):
-            mean, se, colour = (
-                curve.mean(axis=0),
-                standard_error(curve),
-                palette("semibandits").colour(name),
-            )
-            axis.plot(
-                rounds,
-                mean,
-                label=name,
-                color=colour,
-                linestyle=style.LINES[number % len(style.LINES)],
-                linewidth=1.4,
-            )
-            axis.fill_between(
-                rounds, mean - 2 * se, mean + 2 * se, color=colour, alpha=0.15, linewidth=0
-            )
+        lines = {
+            name: style.LINES[number % len(style.LINES)] for number, name in enumerate(average)
+        }
+        draw_bands(axis, rounds, average, lines=lines, palette=palette("semibandits"))
         axis.set_title(f"features: {reading}, k = {k}", fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("round")
     axes[0].set_ylabel("average reward per round")

@@ -283,23 +283,23 @@ def bound_rows(key: str, one: BoundedRegret) -> list[Row]:
     where = f"{one.name}, lam = {one.lam:g}{', which is k' if one.lam == SET_SIZE else ''}"
     below_bound = float((one.regret[:, 1] <= one.bound[1]).mean())
     grown, allowed = ratio(one.regret[:, 1], one.regret[:, 0]), float(one.bound[1] / one.bound[0])
-    ours = (
-        f"{below_bound:.0%} of the runs; the bound is "
-        f"{one.bound[1] / one.regret[:, 1].mean():.0f} times their regret"
-    )
-    text = (
-        f"{where}: regret after {HORIZON_RATIO} times the rounds as a multiple (limit: the "
-        f"bound's, {allowed:.3g})"
-    )
     return [
         row_of(
             key,
             f"{where}: share of runs within the proof's bound",
             f"at least {1 - DELTA:.0%}",
-            ours,
+            f"{below_bound:.0%} of the runs; the bound is "
+            f"{one.bound[1] / one.regret[:, 1].mean():.0f} times their regret",
             at_least(below_bound, 1 - DELTA),
         ),
-        row_of(key, text, f"at most {allowed:.3g}", grown, below(grown, allowed)),
+        row_of(
+            key,
+            f"{where}: regret after {HORIZON_RATIO} times the rounds as a multiple (limit: the "
+            f"bound's, {allowed:.3g})",
+            f"at most {allowed:.3g}",
+            grown,
+            below(grown, allowed),
+        ),
     ]
 
 
@@ -309,29 +309,27 @@ def width_rows(table: pd.DataFrame) -> Rows:
         ("lemma 5, lam < k", table[table["lam"] < table["k"]]),
     ):
         broken = int((part["share"] > 1).sum())
-        text = f"{lemma}: kinds of sequences with a sum of squared widths above the bound"
-        ours = f"{broken} of {len(part)}, largest share of the bound {part['share'].max():.2f}"
-        yield row_of("lemmas-5-6", text, "none", ours, never(broken, len(part)))
+        yield row_of(
+            "lemmas-5-6",
+            f"{lemma}: kinds of sequences with a sum of squared widths above the bound",
+            "none",
+            f"{broken} of {len(part)}, largest share of the bound {part['share'].max():.2f}",
+            never(broken, len(part)),
+        )
 
 
 def optimism_rows(table: pd.DataFrame) -> Rows:
     for name, part in table.groupby("draws", sort=False):
         worst = part.iloc[int(np.argmin(part["probability"]))]
-        text = (
-            f"{name} draws, theta_hat on the edge of its ellipsoid: least probability of optimism"
-        )
-        why = (
-            f"It is least at k = {worst['k']} of N = {worst['N']} arms; independent draws average "
-            "out over a set."
-        )
         yield judged(
             "lemma-8",
-            text,
+            f"{name} draws, theta_hat on the edge of its ellipsoid: least probability of optimism",
             f"at least {OPTIMISM_PROBABILITY:.3g}",
             Estimate(float(worst["probability"]), float(worst["se"])),
             above,
             OPTIMISM_PROBABILITY,
-            remark=why,
+            remark=f"It is least at k = {worst['k']} of N = {worst['N']} arms; independent draws "
+            "average out over a set.",
         )
 
 

@@ -170,12 +170,11 @@ def judge(case: ComparisonCase) -> Rows:
         with_: str = "",
     ) -> Row:
         gap = paired_mean(better, worse)
-        ours = f"{better.mean():.1f} against {worse.mean():.1f}{with_}"
         return row_of(
             key,
             f"{text}, {case.where}",
             "below" if key != OURS else "–",
-            ours,
+            f"{better.mean():.1f} against {worse.mean():.1f}{with_}",
             below(gap),
             se=gap.se,
             remark=remark,

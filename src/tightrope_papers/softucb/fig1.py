@@ -189,12 +189,15 @@ def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
         if start != USUAL_START
     ]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
-    text = (
+    return row_of(
+        OURS,
         f"{what} ends at one place from every start of beta (within {SETTLED_SHARE:.0%} of that "
-        f"from {USUAL_START:g})"
+        f"from {USUAL_START:g})",
+        "–",
+        ours,
+        every(close),
+        remark="At a large start no arm is in L, gamma is 0, and only eta moves beta.",
     )
-    remark = "At a large start no arm is in L, gamma is 0, and only eta moves beta."
-    return row_of(OURS, text, "–", ours, every(close), remark=remark)
 
 
 def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) -> list[Row]:
@@ -240,13 +243,11 @@ def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
     late = int(np.searchsorted(rounds, 3 * rounds[-1] / 4))
     first = curves[:, quarter] / rounds[quarter]
     last = (curves[:, -1] - curves[:, late]) / (rounds[-1] - rounds[late])
-    ours = f"{last.mean():.3g} a round at the end, {first.mean():.3g} at first"
-    text = "the regret settles online (regret per round of the last quarter minus the first)"
     return row_of(
         "regret-converges",
-        text,
+        "the regret settles online (regret per round of the last quarter minus the first)",
         "converges",
-        ours,
+        f"{last.mean():.3g} a round at the end, {first.mean():.3g} at first",
         below(paired_mean(last, first)),
         remark="The first phase plays uniformly.",
     )
@@ -291,10 +292,9 @@ def optimum(table: pd.DataFrame) -> list[Row]:
 
 def divergence(statuses: list[str]) -> Row:
     count, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
-    text = f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge"
     return row_of(
         "large-eta-fails",
-        text,
+        f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge",
         "fails",
         f"diverges in {count} of {total} instances",
         most_of(count, total),
@@ -304,16 +304,16 @@ def divergence(statuses: list[str]) -> Row:
 def divergence_online(beta: np.ndarray, most: float) -> Row:
     last, before = tail(beta), tail(beta[:, : -max(1, beta.shape[1] // 6)])
     count, total = int((beta[:, -1] > most).sum()), len(beta)
-    text = (
-        f"with an online eta as many times too large, beta ends above {most:.2f}, twice that of "
-        "Eq 5, which counts as diverged"
-    )
     drift = last.mean() / before.mean() - 1
-    ours = (
+    return row_of(
+        "large-eta-fails",
+        f"with an online eta as many times too large, beta ends above {most:.2f}, twice that of "
+        "Eq 5, which counts as diverged",
+        "fails",
         f"{count} of {total} instances; {last.mean():.3g} in the last sixth, {drift:+.0%} against "
-        "the one before"
+        "the one before",
+        most_of(count, total),
     )
-    return row_of("large-eta-fails", text, "fails", ours, most_of(count, total))
 
 
 def tables(curves: LearningCurves) -> dict[str, pd.DataFrame]:
@@ -475,10 +475,14 @@ def table1_score(runs: LearnedBetas) -> Rows:
         ),
     ):
         growth = paired_mean(hats[high], hats[low])
-        ours = f"{hats[low].mean():.2f} to {hats[high].mean():.2f}"
-        print_of = f"{PRINTED_BETAS[low][0]} to {PRINTED_BETAS[high][0]}"
         yield row_of(
-            "table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark
+            "table1-growth",
+            text,
+            f"{PRINTED_BETAS[low][0]} to {PRINTED_BETAS[high][0]}",
+            f"{hats[low].mean():.2f} to {hats[high].mean():.2f}",
+            above(growth),
+            se=growth.se,
+            remark=remark,
         )
     yield adapts({cell: (hats[cell][: ends.size], ends) for cell, ends in runs.second_ends.items()})
 
@@ -489,21 +493,23 @@ def theories() -> Row:
     worst = max(abs(value - PRINTED_BETAS[cell][1]) for cell, value in ours.items())
     words = ", ".join(f"{value:.2f}" for value in ours.values())
     printed = ", ".join(f"{tilde:.2f}" for _, tilde in PRINTED_BETAS.values())
-    text = "beta-tilde of Eq 5 in all cells, the largest difference judged"
-    return row_of("table1-beta-tilde", text, printed, words, at_most(round(worst, 9), 0.005))
+    return row_of(
+        "table1-beta-tilde",
+        "beta-tilde of Eq 5 in all cells, the largest difference judged",
+        printed,
+        words,
+        at_most(round(worst, 9), 0.005),
+    )
 
 
 def adapts(ends: dict[Cell, tuple[np.ndarray, np.ndarray]]) -> Row:
     """Spread of beta-hat between instances that two trainings agree on, as a share of its mean;
     mean over cells."""
     each = [shared_spread(first, second) for first, second in ends.values()]
-    text = (
-        "spread of beta-hat between instances, as far as two trainings share it, over its mean (T "
-        "= 1024, mean over d)"
-    )
     return judged(
         "beta-adapts",
-        text,
+        "spread of beta-hat between instances, as far as two trainings share it, over its mean (T "
+        "= 1024, mean over d)",
         "highly data-dependent",
         Estimate(
             float(np.mean([one.value for one in each])),

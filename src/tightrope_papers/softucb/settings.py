@@ -95,26 +95,20 @@ class WatchElimination(Monitor):
         for k in range(K):
             if slack[k] < -ROUNDING:
                 eliminated += weight[k] / total
-            if abs(means[k] - mean[k]) > beta * width[k] + ROUNDING:
-                outside = True
+            outside |= abs(means[k] - mean[k]) > beta * width[k] + ROUNDING
         disorder = False
         for i in range(K if self.order == 1 else 0):
             for j in range(K):
                 if slack[i] >= slack[j] and slack[j] >= 0.0:
                     upper_i, upper_j = mean[i] + beta * width[i], mean[j] + beta * width[j]
-                    if upper_i < upper_j - ROUNDING or weight[i] < weight[j] * (1.0 - ROUNDING):
-                        disorder = True
+                    disorder |= upper_i < upper_j - ROUNDING
+                    disorder |= weight[i] < weight[j] * (1.0 - ROUNDING)
         tally.most[0] = max(tally.most[0], eliminated)
-        if eliminated > 1.0 - policy.mass + ROUNDING:
-            tally.over[0] += 1.0
-        if outside:
-            tally.outside[0] += 1.0
-        if slack[best] < -ROUNDING:
-            tally.lost[0] += 1.0
-            if not outside:
-                tally.lost_inside[0] += 1.0
-        if disorder:
-            tally.disorder[0] += 1.0
+        tally.over[0] += eliminated > 1.0 - policy.mass + ROUNDING
+        tally.outside[0] += outside
+        tally.lost[0] += slack[best] < -ROUNDING
+        tally.lost_inside[0] += slack[best] < -ROUNDING and not outside
+        tally.disorder[0] += disorder
         gamma = state.gamma[0]
         if policy.timing == 1:
             gamma = inverse_temperature(policy, state, context, slack.max())

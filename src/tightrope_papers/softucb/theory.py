@@ -217,13 +217,18 @@ def gradient(runs: EliminationRuns) -> list[Row]:
             partly=value * real.value > 0,
             words="of the same sign",
         )
-        ours = f"{value:.4f} against {real.value:.4f} ± {real.se:.2g} by finite differences"
-        remark = (
-            "Eq 12 differentiates this round's choice alone, and not the data that later rounds "
-            "learn from."
+        rows.append(
+            row_of(
+                "gradient",
+                f"Eq 12 is the slope of the reward per round at beta = {centre:g}",
+                "equal",
+                f"{value:.4f} against {real.value:.4f} ± {real.se:.2g} by finite differences",
+                judgement,
+                se=apart.se,
+                remark="Eq 12 differentiates this round's choice alone, and not the data that "
+                "later rounds learn from.",
+            )
         )
-        text = f"Eq 12 is the slope of the reward per round at beta = {centre:g}"
-        rows.append(row_of("gradient", text, "equal", ours, judgement, se=apart.se, remark=remark))
     return rows
 
 
@@ -236,12 +241,15 @@ def maximum(runs: EliminationRuns) -> Row:
         final(runs, name)[half:].mean(axis=0) for name in (LEARNED_BETA, name_of(best))
     )
     more = paired_mean(learned, BEST_RATIO * fixed)
-    ours = f"{learned.mean():.1f} at beta-hat, {fixed.mean():.1f} at beta = {best:g} everywhere"
-    text = (
+    return row_of(
+        "beta-maximises-reward",
         f"no fixed beta does better: regret at beta-hat minus {BEST_RATIO:g} times that of the "
-        f"best beta of {len(GRID)}"
+        f"best beta of {len(GRID)}",
+        "below",
+        f"{learned.mean():.1f} at beta-hat, {fixed.mean():.1f} at beta = {best:g} everywhere",
+        below(more),
+        se=more.se,
     )
-    return row_of("beta-maximises-reward", text, "below", ours, below(more), se=more.se)
 
 
 def theorem(runs: EliminationRuns) -> list[Row]:
@@ -278,12 +286,15 @@ def small(runs: EliminationRuns) -> Row:
         final_count(runs.result, LEARNED_BETA, "lost"),
     )
     more, rounds = paired_mean(few, usual), float(runs.result.rounds[-1])
-    ours = (
+    return row_of(
+        "small-eta-loses-best-arm",
+        "the best arm is in L in more rounds where eta is small",
+        "more",
         f"{few.mean() / rounds:.1%} of rounds at eta = {SMALL_ETA:g}, {usual.mean() / rounds:.1%} "
-        f"at {OFFLINE_ETA:g}"
+        f"at {OFFLINE_ETA:g}",
+        above(more),
+        se=more.se,
     )
-    text = "the best arm is in L in more rounds where eta is small"
-    return row_of("small-eta-loses-best-arm", text, "more", ours, above(more), se=more.se)
 
 
 def tables(runs: EliminationRuns) -> dict[str, pd.DataFrame]:
