@@ -377,7 +377,7 @@ def checked_features(session: Session, contexts: np.ndarray) -> tuple[np.ndarray
             f"contexts has shape {contexts.shape}, but must be (n, {d}) that all arms are shown, "
             f"or (n, {rows}, {d}) of every arm."
         )
-    features = contexts if is_read_only(contexts) else np.array(contexts, order="C")
+    features = np.array(contexts, order="C")
     bounds = column_bounds(features.reshape(-1, d))
     if not np.isfinite(bounds).all():
         place = tuple(np.argwhere(~np.isfinite(features))[0].tolist())
@@ -406,19 +406,6 @@ def bound_columns(rows: np.ndarray, bounds: np.ndarray, kept: np.ndarray) -> Non
             bounds[0, j] = min(bounds[0, j], x)
             bounds[1, j] = max(bounds[1, j], x)
             kept[j] += x * 0.0
-
-
-def is_read_only(array: np.ndarray) -> bool:
-    """Whether nobody can write into an array, so that it needs no copy: it and what it is a view of
-    are read-only."""
-    if not (array.flags.c_contiguous and array.dtype == np.float64):
-        return False
-    whole: object = array
-    while isinstance(whole, np.ndarray) and not whole.flags.writeable:
-        if whole.base is None:
-            return bool(whole.flags.owndata)
-        whole = whole.base
-    return False
 
 
 def checked_masks(session: Session, asked: RoundRequests) -> np.ndarray | None:

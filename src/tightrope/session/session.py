@@ -544,8 +544,7 @@ class Session:
         Notes
         -----
         A compiled policy over single arms chooses in one compiled call. Features stay in one array
-        until the last of these decisions is closed: a copy, or `contexts` itself where it is
-        read-only (`contexts.flags.writeable = False`). Propensities of policies that draw are
+        until the last of these decisions is closed. Propensities of policies that draw are
         computed one after the other, as `decide` does; `measured=False` leaves them out. Sets,
         catalogues, windows, conservative and identification policies are decided one by one.
 

@@ -101,10 +101,10 @@ def sentence(wrong: WrongAction, policy: Policy, arms: Arms) -> str:
 def check_round(problem: Problem, arms: Arms, context: Context) -> None:
     """Refuse a round that shows other features, masks or baselines than `arms` describes."""
     observe, K = f"{type(problem).__name__}'s observe", arms.number
-    shape, mask, baseline = np.shape(context.features), context.eligible, context.baseline
-    if context.features is not None and shape != (arms.rows, arms.dimension):
+    features, mask, baseline = context.features, context.eligible, context.baseline
+    if features is not None and features.shape != (arms.rows, arms.dimension):
         raise ValueError(
-            f"{observe} gave features of shape {shape}, but arms says "
+            f"{observe} gave features of shape {features.shape}, but arms says "
             f"({arms.rows}, {arms.dimension})."
         )
     if mask is not None and (np.shape(mask) != (K,) or not np.any(mask)):
