@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import connection, resource_tracker
-from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 from ..core import checks
-from . import worker
+from . import clusters, worker
 from .worker import PackedRecipe, WorkerPool
 
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "Engine", "shared_workers"]
 
-# The workers of each engine, all behind `concurrent.futures.Executor`. Dask and Ray are imported
-# when one of them is asked for.
+# The workers of each engine, all behind `concurrent.futures.Executor`.
 
 
 T = TypeVar("T")
@@ -64,18 +62,6 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
     )
 
 
-def cluster(engine: str) -> ModuleType:
-    """The module of an engine that may be on other machines: `started(workers)` and
-    `connected(address)`."""
-    if engine == "dask":
-        from . import dask
-
-        return dask
-    from . import ray
-
-    return ray
-
-
 @contextlib.contextmanager
 def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[WorkerPool]:
     with contextlib.ExitStack() as leaving:
@@ -94,11 +80,10 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
         elif engine == "processes":
             yield _shared[0] if _shared else leaving.enter_context(processes(workers))
         else:
-            module = cluster(engine)
             if address is None:
                 with interrupts_ignored():
-                    address = leaving.enter_context(module.started(workers))
-            yield leaving.enter_context(module.connected(address))
+                    address = leaving.enter_context(clusters.STARTED[engine](workers))
+            yield leaving.enter_context(clusters.CONNECTED[engine](address))
 
 
 _shared: list[WorkerPool] = []  # processes that several runs share; at most one pool
@@ -118,7 +103,7 @@ def shared_workers(
     with contextlib.ExitStack() as leaving:
         if engine in CLUSTERS and address is None:
             with interrupts_ignored():
-                address = leaving.enter_context(cluster(str(engine)).started(count))
+                address = leaving.enter_context(clusters.STARTED[str(engine)](count))
         elif engine in ("threads", "processes") and not _shared:
             _shared.append(leaving.enter_context(processes(count)))
             leaving.callback(_shared.clear)
