@@ -69,6 +69,8 @@ from .arms import (
 from .decisions import (
     LEAST_DRAWS,
     MOST_DRAWS,
+    ROUND,
+    TIME,
     Book,
     Chance,
     Decision,
@@ -1907,7 +1909,7 @@ class Session:
         if former is not book.last and book.is_open(former):
             step(former, None, None, "closed")
         if isinstance(self.window, int):
-            expired = (*expired, *book.before(self.decided - self.window))
+            expired = (*expired, *book.older(self.decided - self.window, ROUND))
         for entry in expired:
             if book.is_open(entry):
                 assert self.default_reward is not None
@@ -1946,8 +1948,8 @@ class Session:
 
     def _older(self, age: int | timedelta) -> list[Entry]:
         if isinstance(age, int):
-            return self._book.before(self.decided - age)
-        return self._book.made_before(self._time() - age.total_seconds())
+            return self._book.older(self.decided - age, ROUND)
+        return self._book.older(self._time() - age.total_seconds(), TIME)
 
     def _close_overdue(self) -> None:
         if self._timed:

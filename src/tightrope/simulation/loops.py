@@ -387,17 +387,13 @@ def send_pending(pending, policy, state, context, action, reward, t, rng):
     return state
 
 
-class _PendingSets(NamedTuple):
-    delay: Delay
-    in_order: bool
-    waiting: list[tuple[int, int, Context, np.ndarray, np.ndarray]]
-
-
-class PendingSets(_PendingSets):
+class PendingSets(NamedTuple):
     """Rewards of sets that are awaited, for rounds in Python: (due, decided, context, action,
     rewards) by due and decided."""
 
-    __slots__ = ()
+    delay: Delay
+    in_order: bool
+    waiting: list[tuple[int, int, Context, np.ndarray, np.ndarray]]
     COMPILED = False
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
 
 Advance = Callable[[int], None]  # is told how many rounds more were played
-Answer = Rows | Exception | None  # rows, None where they are in the store, or what went wrong
+Answer = Rows | Exception  # rows, or what went wrong
 WRITES = 3  # how often a chunk whose file cannot be written is tried
 
 
@@ -144,9 +144,7 @@ def compute(packed: PackedRecipe, number: int) -> Answer:
     """Play a chunk. Errors are returned, so that all engines hand them over in the same way."""
     for attempt in range(WRITES):
         try:
-            adopted = _adopt(packed)
-            rows = adopted.compute(number)
-            return None if adopted.recipe.store is not None else rows
+            return _adopt(packed).compute(number)
         except OSError as error:
             if attempt == WRITES - 1:
                 return error
