@@ -251,7 +251,7 @@ def label(value: object) -> int | str | None:
         return str(value)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
         return None
-    whole = isinstance(value, (int, np.integer)) or (abs(value) < 2**53 and value == int(value))
+    whole = isinstance(value, (int, np.integer)) or (np.abs(value) < 2**53 and value == int(value))
     return int(value) if whole else None
 
 

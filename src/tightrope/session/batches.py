@@ -290,10 +290,7 @@ def one_by_one(session: Session, asked: RoundRequests) -> Decisions:
 
 def objects(values: Sequence[object]) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
-    if values and isinstance(values[0], str | int):
-        array[:] = values
-        return array
-    for i, value in enumerate(values):  # arrays, which NumPy would take apart
+    for i, value in enumerate(values):  # some are arrays, which NumPy would take apart
         array[i] = value
     return array
 

@@ -42,6 +42,7 @@ from ..core.verbs import (
     with_rewards,
     withdraw,
 )
+from ..logs.formats import checked_path
 from ..logs.tables import NamedColumns
 from ..logs.training import feed, read_training_rows
 from ..numerics.ridge import regressions_in
@@ -2192,9 +2193,3 @@ def forecast_range(rounds: int, remaining: float, error: float) -> tuple[float, 
     low = max(total / (1.0 + ERRORS / leads) ** 2 - rounds, 0.0)
     high = total / (1.0 - ERRORS / leads) ** 2 - rounds if leads > ERRORS else math.inf
     return float(math.floor(low)), high if math.isinf(high) else float(math.ceil(high))
-
-
-def checked_path(path: object) -> pathlib.Path:
-    if not isinstance(path, str | pathlib.PurePath):
-        raise ValueError(f"path = {checks.show(path)} is not a path; give text or a pathlib.Path.")
-    return pathlib.Path(path)

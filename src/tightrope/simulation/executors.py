@@ -133,11 +133,10 @@ def processes(workers: int) -> Iterator[WorkerPool]:
 
 
 class _OurProcesses(ProcessPoolExecutor):
-    """A call of submit may start a process, which inherits this: Ctrl-C is the driver's alone, and
-    one thread is enough."""
+    """A call of submit may start a process, which inherits that Ctrl-C is the driver's alone."""
 
     def submit(self, function: Callable[..., T], /, *call: object, **named: object) -> Future[T]:
-        with interrupts_ignored(), one_thread_of_algebra():
+        with interrupts_ignored():
             return super().submit(function, *call, **named)
 
 
@@ -170,26 +169,13 @@ def interrupts_ignored() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def one_thread_of_algebra() -> Iterator[None]:
-    """Processes that are started in here compute linear algebra in one thread each; what the user
-    has set stays.
-
-    Where every core has a process, the threads of one product wait for each other: small products
-    took ten times as long.
-    """
-    added = [name for name in THREADS_OF_ALGEBRA if name not in os.environ]
-    os.environ.update(dict.fromkeys(added, "1"))
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
-
-
-@contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
     """Threads of this process compute linear algebra in one thread each, for as long as this lasts;
-    what the user has set stays."""
+    what the user has set stays.
+
+    Where every core has one, the threads of one product wait for each other: small products took
+    ten times as long. Processes see to it themselves, see `worker`.
+    """
     if any(name in os.environ for name in THREADS_OF_ALGEBRA):
         yield
         return

@@ -387,13 +387,17 @@ def send_pending(pending, policy, state, context, action, reward, t, rng):
     return state
 
 
-class PendingSets(NamedTuple):
-    """Rewards of sets that are awaited, for rounds in Python: (due, decided, context, action,
-    rewards) by due and decided."""
-
+class _PendingSets(NamedTuple):
     delay: Delay
     in_order: bool
     waiting: list[tuple[int, int, Context, np.ndarray, np.ndarray]]
+
+
+class PendingSets(_PendingSets):
+    """Rewards of sets that are awaited, for rounds in Python: (due, decided, context, action,
+    rewards) by due and decided."""
+
+    __slots__ = ()
     COMPILED = False
 
 
