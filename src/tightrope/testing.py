@@ -68,8 +68,16 @@ from .extend import (
     with_rewards,
 )
 from .numerics.posterior import unit_rows
-from .simulation.checked import check_round
-from .simulation.loops import AtOnce, RunLog, fixed_horizon, loop_for, new_log, note, rewarded_arms
+from .simulation.loops import (
+    AtOnce,
+    RunLog,
+    check_round,
+    fixed_horizon,
+    loop_for,
+    new_log,
+    note,
+    rewarded_arms,
+)
 
 HORIZON = 60
 SEED = 5  # of the runs whose digests are compared

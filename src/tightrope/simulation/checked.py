@@ -1,5 +1,4 @@
-"""Policies from outside the package, whose every choice is checked, and problems, whose first round
-is.
+"""Policies from outside the package, whose every choice is checked.
 
 Compiled kernels do not check indices: an arm that does not exist would be read and written beyond
 the arrays. Kernels of this package are tested with index checks instead; others are wrapped here,
@@ -16,7 +15,7 @@ from numba.extending import overload
 from ..compiled.cache import PACKAGES
 from ..compiled.kernels import OPTIONS
 from ..core.policy import Policy, Problem, is_policy
-from ..core.verbs import Arms, Context, allowed, commit, event, select, stopped, update
+from ..core.verbs import Arms, allowed, commit, event, select, stopped, update
 
 
 class WrongAction(Exception):
@@ -96,24 +95,6 @@ def sentence(wrong: WrongAction, policy: Policy, arms: Arms) -> str:
         "twice": f"{returned} returned a set that holds arm {arm} twice, but the arms of a set "
         "must be distinct.",
     }[what]
-
-
-def check_round(problem: Problem, arms: Arms, context: Context) -> None:
-    """Refuse a round that shows other features, masks or baselines than `arms` describes."""
-    observe, K = f"{type(problem).__name__}'s observe", arms.number
-    features, mask, baseline = context.features, context.eligible, context.baseline
-    if features is not None and features.shape != (arms.rows, arms.dimension):
-        raise ValueError(
-            f"{observe} gave features of shape {features.shape}, but arms says "
-            f"({arms.rows}, {arms.dimension})."
-        )
-    if mask is not None and (np.shape(mask) != (K,) or not np.any(mask)):
-        raise ValueError(
-            f"{observe} gave a mask of {np.size(mask)} entries of which {np.count_nonzero(mask)} "
-            f"are eligible, but it needs {K} entries (bool) and at least one eligible arm."
-        )
-    if baseline is not None and not 0 <= baseline < K:
-        raise ValueError(f"{observe} named baseline {baseline}, but arms are 0 to {K - 1}.")
 
 
 # Written twice: for Python values, and for the types that compiled code knows beforehand.

@@ -45,7 +45,7 @@ from ..core.verbs import (
     watch,
 )
 from ..problems.arms import read_only
-from .checked import WrongAction, check_round, checked, foreign_within, is_foreign, sentence
+from .checked import WrongAction, checked, foreign_within, is_foreign, sentence
 from .delays import most_open
 from .monitors import NoMonitor
 
@@ -109,6 +109,24 @@ class World:
     @functools.cached_property
     def first_round(self) -> Context:
         return observe(private(self.problem), 0, stream(0, 0, PROBLEM))
+
+
+def check_round(problem: Problem, arms: Arms, context: Context) -> None:
+    """Refuse a round that shows other features, masks or baselines than `arms` describes."""
+    observe, K = f"{type(problem).__name__}'s observe", arms.number
+    features, mask, baseline = context.features, context.eligible, context.baseline
+    if features is not None and features.shape != (arms.rows, arms.dimension):
+        raise ValueError(
+            f"{observe} gave features of shape {features.shape}, but arms says "
+            f"({arms.rows}, {arms.dimension})."
+        )
+    if mask is not None and (np.shape(mask) != (K,) or not np.any(mask)):
+        raise ValueError(
+            f"{observe} gave a mask of {np.size(mask)} entries of which {np.count_nonzero(mask)} "
+            f"are eligible, but it needs {K} entries (bool) and at least one eligible arm."
+        )
+    if baseline is not None and not 0 <= baseline < K:
+        raise ValueError(f"{observe} named baseline {baseline}, but arms are 0 to {K - 1}.")
 
 
 def as_worlds(problem: Problem | Sequence[Problem]) -> Sequence[World]:
