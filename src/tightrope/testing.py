@@ -68,7 +68,16 @@ from .extend import (
     with_rewards,
 )
 from .numerics.posterior import unit_rows
-from .simulation.loops import AtOnce, RunLog, fixed_horizon, loop_for, new_log, note, rewarded_arms
+from .simulation.loops import (
+    AtOnce,
+    RunLog,
+    check_round,
+    fixed_horizon,
+    loop_for,
+    new_log,
+    note,
+    rewarded_arms,
+)
 
 HORIZON = 60
 SEED = 5  # of the runs whose digests are compared
@@ -414,20 +423,10 @@ def _check_rounds(problem: Problem) -> None:
     draw, noise = stream(1, 0, PROBLEM), stream(1, 0, NOISE)
     for t in range(3):
         context: Any = observe(world, t, draw)
-        if arms.dimension and arms.features is None:
-            shape = np.shape(context.features)
-            if shape != (arms.rows, arms.dimension):
-                raise Broken(
-                    f"{name}'s observe shows features of shape {shape}, but arms says "
-                    f"({arms.rows}, {arms.dimension})."
-                )
-        if context.eligible is not None and (
-            np.shape(context.eligible) != (K,) or not np.any(context.eligible)
-        ):
-            raise Broken(
-                f"{name}'s observe shows a mask of shape {np.shape(context.eligible)}; it must be "
-                f"({K},) with an eligible arm."
-            )
+        try:
+            check_round(problem, arms, context)
+        except ValueError as error:
+            raise Broken(str(error)) from None
         if arms.oracle is None:
             _check_rewards(problem, world, context, noise, K)
     changed = difference_between(before, flatten(problem))

@@ -61,9 +61,6 @@ class _Part(JITCodeLibrary):
 class _LowerPart(NativeLowering):
     _name = "lower_part"
 
-    def __init__(self) -> None:
-        NativeLowering.__init__(self)
-
     def run_pass(self, state: "StateDict") -> bool:
         state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
@@ -85,9 +82,6 @@ class _LowerPart(NativeLowering):
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerWhole(NativeLowering):
     _name = "lower_whole"
-
-    def __init__(self) -> None:
-        NativeLowering.__init__(self)
 
     def run_pass(self, state: "StateDict") -> bool:
         NativeLowering.run_pass(self, state)

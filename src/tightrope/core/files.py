@@ -6,8 +6,6 @@ import json
 import math
 import os
 import pathlib
-import platform
-import re
 import tempfile
 import time
 import zlib
@@ -28,7 +26,7 @@ def atomically(
     """A file that appears under its name only when all of it is on disk. once: a file that has this
     name by then stays as it is. private: nobody but its owner may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{_writer()}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -57,42 +55,12 @@ def _name_once(temporary: str, path: pathlib.Path) -> None:
 
 
 def remove_leftovers(folder: pathlib.Path) -> None:
-    """Remove what writers that were killed left behind: of processes of this machine that are gone,
-    and what is older than a day.
-
-    A file of another machine that is younger may be one that is being written.
-    """
-    here = _writer().rpartition("-")[0]
+    """Remove what writers that were killed left behind a day ago; a younger file may be one that is
+    being written."""
     for path in folder.glob(".*.????????"):
-        machine, _, process = path.name.rpartition(".")[0].rpartition(".")[2].rpartition("-")
         with contextlib.suppress(FileNotFoundError):  # another driver removes them too
-            if (
-                machine == here and process.isdigit() and not _lives(int(process))
-            ) or time.time() - path.stat().st_mtime > DAY:
+            if time.time() - path.stat().st_mtime > DAY:
                 path.unlink()
-
-
-def remove_older(folder: pathlib.Path, seconds: float) -> None:
-    for path in folder.iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime > seconds:
-                path.unlink()
-
-
-def _writer() -> str:
-    return f"{re.sub(r'[^0-9A-Za-z]', '', platform.node())}-{os.getpid()}"
-
-
-def _lives(process: int) -> bool:
-    if os.name != "posix":  # a signal of number 0 would end it there
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _keep_name(folder: pathlib.Path) -> None:

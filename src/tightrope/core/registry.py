@@ -259,18 +259,11 @@ def offers(arms: Arms) -> tuple[str, ...]:
     return ("contexts",) if arms.dimension else ("arms",)
 
 
-def takes_rewards(policy: Policy, arms: Arms) -> bool:
-    """Whether all rewards that these arms pay are in the policy's range."""
-    low, high = reward_range(policy)
-    return arms.rewards is None or (
-        max(arms.rewards[0], -LARGEST_REWARD) >= low
-        and min(arms.rewards[1], LARGEST_REWARD) <= high
-    )
-
-
 def check_fit(policy: Policy, arms: Arms) -> None:
-    if not takes_rewards(policy, arms):
-        low, high = reward_range(policy)
+    low, high = reward_range(policy)
+    if arms.rewards is not None and (
+        max(arms.rewards[0], -LARGEST_REWARD) < low or min(arms.rewards[1], LARGEST_REWARD) > high
+    ):
         raise ValueError(
             f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in "
             f"{arms.rewards}."

@@ -974,7 +974,7 @@ def features_of(decisions: list[JsonObject], K: int) -> np.ndarray | None:
 
 
 def checked_path(path: object) -> pathlib.Path:
-    if not isinstance(path, str | pathlib.Path):
+    if not isinstance(path, str | pathlib.PurePath):
         raise ValueError(f"path = {checks.show(path)} is not a path; pass text or a pathlib.Path.")
     return pathlib.Path(path)
 

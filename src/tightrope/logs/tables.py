@@ -178,10 +178,10 @@ def times(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
     """A column of times, (n,): numbers as they are, dates and text such as 2026-01-31T12:00:00 as
     datetime64 in UTC."""
     column_of(values, f"column {checks.show(name)}", bad.wrong.size)
-    moments = _numbers_of_objects(values) if values.dtype.kind == "O" else values
-    if moments.dtype.kind not in "biufM":
-        import pandas as pd
+    import pandas as pd
 
+    moments = pd.Series(values).infer_objects().to_numpy() if values.dtype == object else values
+    if moments.dtype.kind not in "biufM":
         missing = is_missing(values)
         try:
             entries = np.where(missing, np.array(None), values).tolist()
@@ -201,40 +201,18 @@ def times(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
     return moments
 
 
-def _numbers_of_objects(values: np.ndarray) -> np.ndarray:
-    """A column of Python's or NumPy's numbers as one of theirs; as it is where anything else is in
-    it."""
-    kinds = {type(value) for value in values.tolist()}
-    if kinds and kinds <= {int}:
-        return np.array(values.tolist())
-    return as_numbers(values) if kinds and kinds <= {int, float} else values
-
-
 def labels(values: np.ndarray, name: str, bad: BadRows) -> tuple[np.ndarray, list[int | str]]:
     """A column of whole numbers and names as (n,) places in the list of its distinct labels; -1 in
     bad rows, with anything else."""
     column_of(values, f"column {checks.show(name)}", bad.wrong.size)
-    if values.dtype.kind == "f":
-        whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2.0**53)
-        distinct, places = np.unique(
-            np.where(whole, values, 0.0).astype(np.int64), return_inverse=True
-        )
-        places, known = np.where(whole, places, -1), distinct.tolist()
-    elif values.dtype.kind in "iu":
-        distinct, places = np.unique(values, return_inverse=True)
-        known = distinct.tolist()
-    else:
-        if (
-            values.dtype.kind not in "OUST"
-        ):  # truths, times and durations are names as they are written
-            import pandas as pd
+    if values.dtype.kind not in "iufOUST":  # truths, times and durations: names as written
+        import pandas as pd
 
-            values = np.where(
-                is_missing(values),
-                np.array(None),
-                pd.Series(values).astype(str).to_numpy(dtype=object),
-            )
-        places, known = _factorize(np.asarray(values, dtype=object))
+        texts = pd.Series(values).astype(str).to_numpy(dtype=object)
+        values = np.where(is_missing(values), np.array(None), texts)
+    places, known = _factorize(
+        values if values.dtype.kind in "iuf" else np.asarray(values, dtype=object)
+    )
     bad.note(
         places < 0,
         lambda i: (
@@ -273,7 +251,7 @@ def label(value: object) -> int | str | None:
         return str(value)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
         return None
-    whole = isinstance(value, (int, np.integer)) or (np.isfinite(value) and value == int(value))
+    whole = isinstance(value, (int, np.integer)) or (np.abs(value) < 2**53 and value == int(value))
     return int(value) if whole else None
 
 
@@ -389,10 +367,8 @@ class TableBatch:
 def column_names(frame: object) -> list[str]:
     if isinstance(frame, Mapping):
         return [str(name) for name in frame]
-    names = getattr(frame, "column_names", None)
-    if names is None:
-        names = getattr(frame, "columns", None)
-    return [] if names is None else [str(name) for name in names]
+    names = getattr(frame, "column_names", getattr(frame, "columns", ()))
+    return [str(name) for name in names]
 
 
 def numbers_of_table(frame: Any) -> np.ndarray:

@@ -290,10 +290,7 @@ def one_by_one(session: Session, asked: RoundRequests) -> Decisions:
 
 def objects(values: Sequence[object]) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
-    if values and isinstance(values[0], str | int):
-        array[:] = values
-        return array
-    for i, value in enumerate(values):  # arrays, which NumPy would take apart
+    for i, value in enumerate(values):  # some are arrays, which NumPy would take apart
         array[i] = value
     return array
 
@@ -377,7 +374,7 @@ def checked_features(session: Session, contexts: np.ndarray) -> tuple[np.ndarray
             f"contexts has shape {contexts.shape}, but must be (n, {d}) that all arms are shown, "
             f"or (n, {rows}, {d}) of every arm."
         )
-    features = contexts if is_read_only(contexts) else np.array(contexts, order="C")
+    features = np.array(contexts, order="C")
     bounds = column_bounds(features.reshape(-1, d))
     if not np.isfinite(bounds).all():
         place = tuple(np.argwhere(~np.isfinite(features))[0].tolist())
@@ -406,19 +403,6 @@ def bound_columns(rows: np.ndarray, bounds: np.ndarray, kept: np.ndarray) -> Non
             bounds[0, j] = min(bounds[0, j], x)
             bounds[1, j] = max(bounds[1, j], x)
             kept[j] += x * 0.0
-
-
-def is_read_only(array: np.ndarray) -> bool:
-    """Whether nobody can write into an array, so that it needs no copy: it and what it is a view of
-    are read-only."""
-    if not (array.flags.c_contiguous and array.dtype == np.float64):
-        return False
-    whole: object = array
-    while isinstance(whole, np.ndarray) and not whole.flags.writeable:
-        if whole.base is None:
-            return bool(whole.flags.owndata)
-        whole = whole.base
-    return False
 
 
 def checked_masks(session: Session, asked: RoundRequests) -> np.ndarray | None:

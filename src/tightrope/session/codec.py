@@ -185,7 +185,10 @@ def restore(
             array[...] = stored
             values.append(array)
         else:
-            if not same_number(flat[path], np.asarray(value)):
+            stored, known = flat[path], np.asarray(value)
+            if stored.dtype != known.dtype or not np.array_equal(
+                stored, known, equal_nan=known.dtype.kind == "f"
+            ):
                 raise ValueError(
                     f"{path} = {checks.show(flat[path])} is not the {value!r} of this policy and "
                     "these arms."
@@ -220,14 +223,6 @@ def with_records(
             for part in value.dtype.names:
                 flat[path][part] = plain[f"{path}.{part}"]
     return flat
-
-
-def same_number(stored: np.ndarray, known: np.ndarray) -> bool:
-    if stored.dtype != known.dtype or stored.shape != known.shape:
-        return False
-    return stored.tobytes() == known.tobytes() or (
-        known.dtype.kind == "f" and bool(np.isnan(stored) & np.isnan(known))
-    )
 
 
 def describe_oracle(oracle: Any) -> tuple[dict[str, object] | str, dict[str, np.ndarray]]:

@@ -68,7 +68,7 @@ def refuse_automatic(id: Id) -> None:
 # grow
 REMEMBERED = 10_000
 
-FIRST = attrgetter("first")
+FIRST, ROUND, TIME = map(attrgetter, ("first", "round", "time"))
 A = TypeVar("A", np.ndarray, np.ndarray | None)
 Chance = float | np.ndarray  # of an arm, or of each arm to be in a set
 Reward = float | np.ndarray  # of an arm, or of some arms of a set
@@ -311,14 +311,9 @@ class Book:
         last = self.last
         return last if self.is_open(last) and last.decision.round == number else None
 
-    def before(self, round: int) -> list[Entry]:
-        early = itertools.takewhile(lambda entry: entry.decision.round < round, self.entries())
-        return [entry for entry in early if entry.ended is None]
-
-    def made_before(self, moment: float) -> list[Entry]:
-        early = itertools.takewhile(
-            lambda entry: (entry.decision.time or 0.0) < moment, self.entries()
-        )
+    def older(self, than: float, by: Callable[[Decision], float]) -> list[Entry]:
+        """Those that wait whose round, or time, is before one."""
+        early = itertools.takewhile(lambda entry: by(entry.decision) < than, self.entries())
         return [entry for entry in early if entry.ended is None]
 
     def grown(self, before: int, number: int, rows: int) -> "Book":

@@ -446,20 +446,16 @@ def replay(session: Session, entry: JsonObject) -> None:
                 entry["id"],
                 {int(arm): reward for arm, reward in value} if isinstance(value, list) else value,
             )
-        case "cancel":
-            session.cancel(entry["id"])
-        case "close":
-            session.close(entry["id"])
+        case "cancel" | "close" as call:
+            getattr(session, call)(entry["id"])
         case "expire":
             session.expire(
                 ids=[id for id in entry["ids"] if session.is_open(id)]
             )  # the clock may have closed some
         case "add_arms":
             session.add_arms(entry["names"], entry["features"], number=entry["number"])
-        case "retire":
-            session.retire(entry["arm"])
-        case "restore":
-            session.restore(entry["arm"])
+        case "retire" | "restore" as call:
+            getattr(session, call)(entry["arm"])
         case other:
             raise ValueError(f"{checks.show(other)} is no call of a journal")
 

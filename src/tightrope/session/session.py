@@ -42,6 +42,7 @@ from ..core.verbs import (
     with_rewards,
     withdraw,
 )
+from ..logs.formats import checked_path
 from ..logs.tables import NamedColumns
 from ..logs.training import feed, read_training_rows
 from ..numerics.ridge import regressions_in
@@ -69,6 +70,8 @@ from .arms import (
 from .decisions import (
     LEAST_DRAWS,
     MOST_DRAWS,
+    ROUND,
+    TIME,
     Book,
     Chance,
     Decision,
@@ -544,8 +547,7 @@ class Session:
         Notes
         -----
         A compiled policy over single arms chooses in one compiled call. Features stay in one array
-        until the last of these decisions is closed: a copy, or `contexts` itself where it is
-        read-only (`contexts.flags.writeable = False`). Propensities of policies that draw are
+        until the last of these decisions is closed. Propensities of policies that draw are
         computed one after the other, as `decide` does; `measured=False` leaves them out. Sets,
         catalogues, windows, conservative and identification policies are decided one by one.
 
@@ -1908,7 +1910,7 @@ class Session:
         if former is not book.last and book.is_open(former):
             step(former, None, None, "closed")
         if isinstance(self.window, int):
-            expired = (*expired, *book.before(self.decided - self.window))
+            expired = (*expired, *book.older(self.decided - self.window, ROUND))
         for entry in expired:
             if book.is_open(entry):
                 assert self.default_reward is not None
@@ -1947,8 +1949,8 @@ class Session:
 
     def _older(self, age: int | timedelta) -> list[Entry]:
         if isinstance(age, int):
-            return self._book.before(self.decided - age)
-        return self._book.made_before(self._time() - age.total_seconds())
+            return self._book.older(self.decided - age, ROUND)
+        return self._book.older(self._time() - age.total_seconds(), TIME)
 
     def _close_overdue(self) -> None:
         if self._timed:
@@ -2191,9 +2193,3 @@ def forecast_range(rounds: int, remaining: float, error: float) -> tuple[float, 
     low = max(total / (1.0 + ERRORS / leads) ** 2 - rounds, 0.0)
     high = total / (1.0 - ERRORS / leads) ** 2 - rounds if leads > ERRORS else math.inf
     return float(math.floor(low)), high if math.isinf(high) else float(math.ceil(high))
-
-
-def checked_path(path: object) -> pathlib.Path:
-    if not isinstance(path, str | pathlib.PurePath):
-        raise ValueError(f"path = {checks.show(path)} is not a path; give text or a pathlib.Path.")
-    return pathlib.Path(path)

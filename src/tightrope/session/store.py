@@ -6,9 +6,7 @@ types, and its session must write the same again; policies, oracles and bit gene
 among those registered, and their constructors check every number; nothing else can be named.
 """
 
-import functools
 import gc
-import importlib.metadata
 import math
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,6 +16,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from ..compiled.cache import version_of
 from ..compiled.handle import Stream
 from ..core import checks, files, streams
 from ..core.policy import Policy, accepts, is_policy
@@ -175,43 +174,30 @@ def decode(document: bytes) -> Header:
 # Writing decisions --------------------------------------------------------------------------------
 
 
-class PackedRounds:
-    """The rounds that decisions name, each once."""
-
-    def __init__(self) -> None:
-        self.places: dict[int, int] = {}  # by the context's id
-        self.contexts: list[Context] = []
-
-    def place(self, context: Context) -> int:
-        place = self.places.setdefault(id(context), len(self.contexts))
-        if place == len(self.contexts):
-            self.contexts.append(context)
-        return place
-
-
 def pack_book(session: Session) -> tuple[BookData, dict[str, np.ndarray]]:
     """All decisions, and the arrays of their rounds."""
-    book, rounds, reasons, named = (
-        session._book,
-        PackedRounds(),
-        dict[str, int](),
-        session.catalogue,
-    )
-    rounds.place(session._rounds.last)
+    book, reasons, named = session._book, dict[str, int](), session.catalogue
+    rounds: dict[int, tuple[int, Context]] = {}  # that decisions name, each once
+
+    def place(context: Context) -> int:
+        return rounds.setdefault(id(context), (len(rounds), context))[0]
+
+    place(session._rounds.last)
     waiting = [
-        pack_decision(entry, rounds.place(entry.context), reasons, named)
+        pack_decision(entry, place(entry.context), reasons, named)
         for entry in book.entries(keep=False)
     ]
+    contexts = [context for _, context in rounds.values()]
     closed = [pack_decision(entry, None, reasons, named) for entry in book.closed.values()]
-    features = [context.features for context in rounds.contexts if context.features is not None]
-    masks = [context.eligible for context in rounds.contexts if context.eligible is not None]
+    features = [context.features for context in contexts if context.features is not None]
+    masks = [context.eligible for context in contexts if context.eligible is not None]
     arrays = {"rounds.features": np.concatenate(features)} if features else {}
     if masks:
         arrays["rounds.eligible"] = np.concatenate(masks)
     last = book.last.decision.id if book.is_open(book.last) else None
     shown = [
         RoundData(*sizes_of(context), context.baseline, context.baseline_mean, context.segment)
-        for context in rounds.contexts
+        for context in contexts
     ]
     return BookData(
         shown, list(reasons), waiting, closed, last, book.is_open(book.selected)
@@ -593,12 +579,8 @@ def from_bytes(
         ) from error
 
 
-@functools.cache
 def version() -> str:
-    try:
-        return importlib.metadata.version("tightrope")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+    return version_of("tightrope") or "unknown"
 
 
 def build(

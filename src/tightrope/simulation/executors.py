@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import connection, resource_tracker
-from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 from ..core import checks
-from . import worker
+from . import clusters, worker
 from .worker import PackedRecipe, WorkerPool
 
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "Engine", "shared_workers"]
 
-# The workers of each engine, all behind `concurrent.futures.Executor`. Dask and Ray are imported
-# when one of them is asked for.
+# The workers of each engine, all behind `concurrent.futures.Executor`.
 
 
 T = TypeVar("T")
@@ -64,18 +62,6 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
     )
 
 
-def cluster(engine: str) -> ModuleType:
-    """The module of an engine that may be on other machines: `started(workers)` and
-    `connected(address)`."""
-    if engine == "dask":
-        from . import dask
-
-        return dask
-    from . import ray
-
-    return ray
-
-
 @contextlib.contextmanager
 def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[WorkerPool]:
     with contextlib.ExitStack() as leaving:
@@ -94,11 +80,10 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
         elif engine == "processes":
             yield _shared[0] if _shared else leaving.enter_context(processes(workers))
         else:
-            module = cluster(engine)
             if address is None:
                 with interrupts_ignored():
-                    address = leaving.enter_context(module.started(workers))
-            yield leaving.enter_context(module.connected(address))
+                    address = leaving.enter_context(clusters.STARTED[engine](workers))
+            yield leaving.enter_context(clusters.CONNECTED[engine](address))
 
 
 _shared: list[WorkerPool] = []  # processes that several runs share; at most one pool
@@ -118,7 +103,7 @@ def shared_workers(
     with contextlib.ExitStack() as leaving:
         if engine in CLUSTERS and address is None:
             with interrupts_ignored():
-                address = leaving.enter_context(cluster(str(engine)).started(count))
+                address = leaving.enter_context(clusters.STARTED[str(engine)](count))
         elif engine in ("threads", "processes") and not _shared:
             _shared.append(leaving.enter_context(processes(count)))
             leaving.callback(_shared.clear)
@@ -148,11 +133,10 @@ def processes(workers: int) -> Iterator[WorkerPool]:
 
 
 class _OurProcesses(ProcessPoolExecutor):
-    """A call of submit may start a process, which inherits this: Ctrl-C is the driver's alone, and
-    one thread is enough."""
+    """A call of submit may start a process, which inherits that Ctrl-C is the driver's alone."""
 
     def submit(self, function: Callable[..., T], /, *call: object, **named: object) -> Future[T]:
-        with interrupts_ignored(), one_thread_of_algebra():
+        with interrupts_ignored():
             return super().submit(function, *call, **named)
 
 
@@ -185,26 +169,13 @@ def interrupts_ignored() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def one_thread_of_algebra() -> Iterator[None]:
-    """Processes that are started in here compute linear algebra in one thread each; what the user
-    has set stays.
-
-    Where every core has a process, the threads of one product wait for each other: small products
-    took ten times as long.
-    """
-    added = [name for name in THREADS_OF_ALGEBRA if name not in os.environ]
-    os.environ.update(dict.fromkeys(added, "1"))
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
-
-
-@contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
     """Threads of this process compute linear algebra in one thread each, for as long as this lasts;
-    what the user has set stays."""
+    what the user has set stays.
+
+    Where every core has one, the threads of one product wait for each other: small products took
+    ten times as long. Processes see to it themselves, see `worker`.
+    """
     if any(name in os.environ for name in THREADS_OF_ALGEBRA):
         yield
         return

@@ -45,7 +45,7 @@ from ..core.verbs import (
     watch,
 )
 from ..problems.arms import read_only
-from .checked import BrokenContract, checked, foreign_within, sentence
+from .checked import WrongAction, checked, foreign_within, is_foreign, sentence
 from .delays import most_open
 from .monitors import NoMonitor
 
@@ -111,6 +111,24 @@ class World:
         return observe(private(self.problem), 0, stream(0, 0, PROBLEM))
 
 
+def check_round(problem: Problem, arms: Arms, context: Context) -> None:
+    """Refuse a round that shows other features, masks or baselines than `arms` describes."""
+    observe, K = f"{type(problem).__name__}'s observe", arms.number
+    features, mask, baseline = context.features, context.eligible, context.baseline
+    if features is not None and features.shape != (arms.rows, arms.dimension):
+        raise ValueError(
+            f"{observe} gave features of shape {features.shape}, but arms says "
+            f"({arms.rows}, {arms.dimension})."
+        )
+    if mask is not None and (np.shape(mask) != (K,) or not np.any(mask)):
+        raise ValueError(
+            f"{observe} gave a mask of {np.size(mask)} entries of which {np.count_nonzero(mask)} "
+            f"are eligible, but it needs {K} entries (bool) and at least one eligible arm."
+        )
+    if baseline is not None and not 0 <= baseline < K:
+        raise ValueError(f"{observe} named baseline {baseline}, but arms are 0 to {K - 1}.")
+
+
 def as_worlds(problem: Problem | Sequence[Problem]) -> Sequence[World]:
     several = isinstance(problem, list | tuple) and not hasattr(problem, "_fields")
     problems: list[Problem] = (
@@ -127,6 +145,9 @@ def as_worlds(problem: Problem | Sequence[Problem]) -> Sequence[World]:
     if len({type(item) for item in problems}) > 1:
         raise ValueError("problem is a list of different kinds; all of them must be of one class.")
     worlds = [World(item) for item in problems]
+    for world in worlds:
+        if is_foreign(world.problem):
+            check_round(world.problem, world.arms, world.first_round)
     numbers = {world.arms.number for world in worlds}
     if len(numbers) > 1:
         raise ValueError(
@@ -702,7 +723,7 @@ def to_horizon(
     the rewards that are awaited, by default none."""
     pending = AtOnce() if pending is None else pending
     log, tally = new_log(rounds, run.arms.number), begin(monitor, run.arms, rounds.size)
-    policy, problem = checked(run.policy, run.problem, run.arms)
+    policy = checked(run.policy, run.problem, run.arms.number)
     loop = loop_for(fixed_horizon, run.policy, run.problem, pending)
 
     def play(first: int, last: int) -> int:
@@ -710,7 +731,7 @@ def to_horizon(
             run.state = loop(
                 policy,
                 run.state,
-                problem,
+                run.problem,
                 pending,
                 monitor,
                 tally,
@@ -720,8 +741,8 @@ def to_horizon(
                 *run.streams,
                 run.late,
             )
-        except BrokenContract as broken:
-            raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
+        except WrongAction as wrong:
+            raise ValueError(sentence(wrong, run.policy, run.arms)) from None
         if isinstance(pending, PendingRewards) and pending.counts[0]["lost"]:
             raise RuntimeError(
                 f"delay had more than {pending.heap.size} rewards open at once, its `longest`; "
@@ -735,16 +756,16 @@ def to_horizon(
 def to_stop(run: Replication, may_stop: bool) -> tuple[RunLog, Play]:
     """The log and the function that plays rounds until the policy has its answer."""
     log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
-    policy, problem = checked(run.policy, run.problem, run.arms)
+    policy = checked(run.policy, run.problem, run.arms.number)
     loop = loop_for(until_stop, run.policy, run.problem)
 
     def play(first: int, last: int) -> int:
         try:
             run.state, played = loop(
-                policy, run.state, problem, log, first, last, may_stop, *run.streams
+                policy, run.state, run.problem, log, first, last, may_stop, *run.streams
             )
-        except BrokenContract as broken:
-            raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
+        except WrongAction as wrong:
+            raise ValueError(sentence(wrong, run.policy, run.arms)) from None
         return int(played)
 
     return log, play

@@ -23,7 +23,7 @@ from ..results.results import remove_header
 from . import worker
 from .executors import Engine, number_of_workers, open_workers
 from .loops import Progress, Slices, Stopped
-from .store import Chunk, Replicable, Rows, Store, open_store, plan_chunks
+from .store import Chunk, Replicable, Rows, open_store, plan_chunks
 from .worker import Advance, Answer, PackedRecipe, RunRecipe, WorkerPool
 
 # The progress of a run while it plays.
@@ -127,7 +127,6 @@ class Interrupts:
 POLL_SECONDS = 0.1  # how often a driver looks up from waiting
 WAITING_SECONDS = 1.0  # without a round after which progress is told of all the same
 LEAVE_SECONDS = 2.0  # how long a driver that was interrupted waits for threads
-FILE_DELAY_SECONDS = 90.0  # after which a shared file system shows a file of another machine
 
 
 @dataclass
@@ -180,9 +179,8 @@ def run_experiment(
     meter = _Meter(progress, len(experiment.names()) * (replications - begin) * experiment.rounds)
     outcome, left = Outcome({name: {} for name in experiment.names()}), set(range(len(plan.chunks)))
 
-    def collect(number: int, rows: Rows | None) -> None:
+    def collect(number: int, rows: Rows) -> None:
         chunk = plan.chunks[number]
-        rows = _stored_rows(store, chunk) if rows is None else rows
         outcome.rows[chunk.name][chunk.first] = rows
         left.discard(number)
 
@@ -238,20 +236,6 @@ def chunk_order(chunks: Sequence[Chunk]) -> list[int]:
         place = places.setdefault(chunk.name, len(places))
         keys.append((place, 0) if first else (place + 1, 1))
     return sorted(range(len(chunks)), key=keys.__getitem__)
-
-
-def _stored_rows(store: Store | None, chunk: Chunk) -> Rows:
-    waited = time.monotonic() + FILE_DELAY_SECONDS
-    while store is not None:
-        if (rows := store.read(chunk)) is not None:
-            return rows
-        if store.path(chunk).exists() or time.monotonic() > waited:
-            break
-        time.sleep(0.2)
-    raise OSError(
-        f"A worker finished a chunk of {chunk.name!r} but its file cannot be read; run again to "
-        "compute it anew."
-    )
 
 
 class _Meter:
@@ -311,9 +295,8 @@ class Chunks:
 
     def as_completed(
         self, look_up: Callable[[], None] = lambda: None
-    ) -> Iterator[tuple[int, Rows | None]]:
-        """Chunks as they finish, with their rows, or None for rows left in the store. Errors of
-        workers are raised here.
+    ) -> Iterator[tuple[int, Rows]]:
+        """Chunks as they finish, with their rows. Errors of workers are raised here.
 
         look_up: called several times a second while nothing else happens.
         """

@@ -51,20 +51,6 @@ MONITORS: dict[str, Callable[..., Monitor]] = {"Budget": Budget, "SetValue": Set
 STRICT = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
-class Until(pydantic.BaseModel):
-    """Replications until the order of the policies is certain: `stopping.Ranking`."""
-
-    model_config = STRICT
-
-    alpha: float = 0.05
-    least: int = 10
-    most: int = 1000
-    largest_regret: float | None = None
-
-    def rule(self) -> Ranking:
-        return Ranking(self.alpha, self.least, self.most, self.largest_regret)
-
-
 class Spec(pydantic.BaseModel):
     """A whole experiment."""
 
@@ -81,7 +67,7 @@ class Spec(pydantic.BaseModel):
     max_rounds: int | None = pydantic.Field(default=None, ge=1)  # of identify
     budget: int | None = pydantic.Field(default=None, ge=1)
     replications: int = pydantic.Field(default=20, ge=1)
-    until: Until | None = None
+    until: Ranking | None = None
     seed: int = pydantic.Field(default=0, ge=0)
 
     @pydantic.field_validator("policies", mode="before")
@@ -128,11 +114,7 @@ class Spec(pydantic.BaseModel):
             return {"replications": self.replications} | {
                 name: value for name, value in limits.items() if value is not None
             }
-        many = (
-            {"replications": self.replications}
-            if self.until is None
-            else {"until": self.until.rule()}
-        )
+        many = {"replications": self.replications} if self.until is None else {"until": self.until}
         return many | {
             "horizon": self.horizon,
             "checkpoints": self.checkpoints,
@@ -176,16 +158,11 @@ def read_spec(path: pathlib.Path) -> tuple[Spec, Problem | Sequence[Problem], di
         spec = model.model_validate(data)
     except pydantic.ValidationError as error:
         raise ValueError(f"{path.name}: {_sentence(error, model)}") from None
-    if spec.until is not None:
-        if "replications" in spec.model_fields_set:
-            raise ValueError(
-                f"{path.name}: replications and until are both there; until finds their number, "
-                "so leave one out."
-            )
-        try:
-            spec.until.rule()
-        except ValueError as error:
-            raise ValueError(f"{path.name}: until: {error}") from None
+    if spec.until is not None and "replications" in spec.model_fields_set:
+        raise ValueError(
+            f"{path.name}: replications and until are both there; until finds their number, "
+            "so leave one out."
+        )
     try:
         made_monitor(spec.monitor)
     except ValueError as error:
@@ -208,17 +185,18 @@ def _load_modules(data: object, folder: pathlib.Path) -> None:
 
 
 def _sentence(error: pydantic.ValidationError, model: type[Spec]) -> str:
+    unknown = "extra_forbidden", "unexpected_keyword_argument"
     first = min(
-        error.errors(), key=lambda one: one["type"] != "extra_forbidden"
+        error.errors(), key=lambda one: one["type"] not in unknown
     )  # a misspelt name is why another one is missing
-    where, message = first["loc"], first["msg"].removeprefix("Value error, ")
+    where, message = first["loc"], first["msg"].removeprefix("Value error, ").rstrip(".")
     hint = ""
-    if first["type"] == "extra_forbidden":
+    if first["type"] in unknown:
         kinds = RECIPES.get(str(where[1])) if where[0] == "problem" and len(where) > 2 else None
         known: Sequence[str] = (
             list(kinds.parameters)
             if kinds
-            else list(Until.model_fields if where[0] == "until" else model.model_fields)
+            else list(Ranking.__dataclass_fields__ if where[0] == "until" else model.model_fields)
         )
         message, hint = (
             f"there is no such entry; they are {', '.join(known)}",

@@ -164,8 +164,6 @@ class _Digest:
             )
         elif isinstance(value, np.ndarray):
             self.each("objects", value.shape, *value.ravel())
-        elif isinstance(value, np.generic):
-            self.note("number", value.dtype.str.encode(), value.tobytes())
         elif isinstance(value, types.CodeType):
             self.each(
                 "code",
@@ -181,10 +179,6 @@ class _Digest:
             self.cls(value)
         elif isinstance(value, types.FunctionType):
             self.function(value)
-        elif isinstance(value, types.MethodType):
-            self.each("method", value.__func__, value.__self__)
-        elif isinstance(value, functools.partial):
-            self.each("partial", value.func, value.args, value.keywords)
         elif isinstance(value, staticmethod | classmethod):
             self.each(type(value).__name__, value.__func__)
         elif isinstance(value, property):
@@ -197,8 +191,6 @@ class _Digest:
             self.each("builtin", value.__name__, getattr(value, "__self__", None))
         elif isinstance(value, functools._lru_cache_wrapper):
             self.each("cached", value.__wrapped__)
-        elif isinstance(value, pathlib.PurePath):
-            self.note("path", str(value).encode())
         elif isinstance(value, tuple | list):
             self.each("sequence", type(value), *value)
         elif isinstance(value, dict):

@@ -1,15 +1,13 @@
 """The recipe of a run and the workers that compute its chunks: threads of this process, or
 processes and clusters, which receive the recipe once."""
 
-import contextlib
 import hashlib
 import os
 import pathlib
 import pickle
 import platform
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..compiled.cache import cache_directory
-from ..core import files
-from .loops import Slices, Stopped
+from .loops import Slices
 from .store import CODE, Chunk, Replicable, Rows, Store
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
 
 Advance = Callable[[int], None]  # is told how many rounds more were played
-Answer = Rows | Exception | None  # rows, None where they are in the store, or what went wrong
+Answer = Rows | Exception  # rows, or what went wrong
 WRITES = 3  # how often a chunk whose file cannot be written is tried
-POLL_SECONDS = 0.05  # how often a worker that waits for another one looks up
 
 
 @dataclass(frozen=True)
@@ -128,33 +124,16 @@ reports = Reports()  # of this worker; a process of a driver's own pool has othe
 
 @dataclass
 class _Adopted:
-    """The recipe of this worker. turns: by name, held until this worker has compiled what the name
-    needs."""
+    """The recipe of this worker, and by name how long its slices are."""
 
     key: str
     recipe: RunRecipe
     slices: dict[str, Slices] = field(default_factory=dict)
-    turns: dict[str, contextlib.ExitStack] = field(default_factory=dict)
 
     def compute(self, number: int) -> Rows:
-        """Play a chunk. The first slice of a name compiles its loops, so that the workers of a
-        machine play it one after the other."""
         name = self.recipe.chunks[number].name
-        if name not in self.turns:
-            self.turns[name] = turn = contextlib.ExitStack()
-
-            def advance(rounds: int) -> None:
-                turn.close()
-                reports.advance(rounds)
-
-            self.slices[name] = Slices(reports.stopping, advance)
-            turn.enter_context(
-                _turn_of(f"{self.key[:24]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}")
-            )
-        try:
-            return self.recipe.compute(number, self.slices[name])
-        finally:
-            self.turns[name].close()
+        slices = self.slices.setdefault(name, Slices(reports.stopping, reports.advance))
+        return self.recipe.compute(number, slices)
 
 
 _adopted: _Adopted | None = None
@@ -165,9 +144,7 @@ def compute(packed: PackedRecipe, number: int) -> Answer:
     """Play a chunk. Errors are returned, so that all engines hand them over in the same way."""
     for attempt in range(WRITES):
         try:
-            adopted = _adopt(packed)
-            rows = adopted.compute(number)
-            return None if adopted.recipe.store is not None else rows
+            return _adopt(packed).compute(number)
         except OSError as error:
             if attempt == WRITES - 1:
                 return error
@@ -220,30 +197,3 @@ def _unpacked(packed: PackedRecipe) -> RunRecipe:
             "call without out, so that rows come back through the engine."
         )
     return recipe
-
-
-@contextlib.contextmanager
-def _turn_of(what: str) -> Iterator[None]:
-    """One process of this machine at a time, until one of them has been here once: the kernels it
-    compiled are then on disk.
-
-    A process that ends lets the next one in. Where files cannot be locked nobody waits.
-    """
-    with contextlib.ExitStack() as leaving:
-        with contextlib.suppress(ImportError, OSError):
-            import fcntl
-
-            folder = cache_directory() / "turns"
-            folder.mkdir(parents=True, exist_ok=True)
-            files.remove_older(folder, files.DAY)
-            file = leaving.enter_context(open(folder / what, "a+"))
-            while not os.fstat(file.fileno()).st_size:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    leaving.callback(file.write, "compiled\n")
-                    break
-                except BlockingIOError:
-                    if reports.stopping():
-                        raise Stopped from None
-                    time.sleep(POLL_SECONDS)
-        yield
