@@ -136,7 +136,6 @@ def verdicts(run: Run) -> JsonObject:
 def front_page(
     run: Run, title: str | None = None, path: pathlib.Path | None = None
 ) -> pathlib.Path:
-    """Write run.out/index.html (or path) from what the folder holds."""
     path = path or run.out / "index.html"
     states = {paper: state_of(paper, run) for paper in names()}
     total = {

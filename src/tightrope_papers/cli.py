@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
     app.command()(demo)
     app.command()(reproduce)
     folder_pages.append(page_again)

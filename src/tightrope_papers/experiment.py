@@ -583,6 +583,5 @@ def generator(seed: int, *key: int) -> np.random.Generator:
 
 
 def unit_vector(rng: np.random.Generator, d: int) -> np.ndarray:
-    """A vector spread evenly over the unit sphere."""
     vector = rng.standard_normal(d)
     return np.asarray(vector / np.linalg.norm(vector))

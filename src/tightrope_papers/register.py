@@ -89,8 +89,6 @@ class Register(NamedTuple):
 
 @functools.cache
 def read_register(path: pathlib.Path) -> Register:
-    """The claims and the readings of a paper's file."""
-
     def entry(kind: Callable[..., T], record: JsonObject) -> T:
         if unknown := sorted(record.keys() - kind.__annotations__.keys()):
             raise ValueError(

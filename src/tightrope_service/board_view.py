@@ -40,8 +40,6 @@ Pairs = Sequence[tuple[float, float]]
 
 
 class Line(NamedTuple):
-    """One line. style: classes of the style sheet."""
-
     points: Pairs
     style: str
 
@@ -92,8 +90,6 @@ def lines(
 
 
 class Interval(NamedTuple):
-    """A mean with its bounds."""
-
     label: str
     low: float
     high: float
@@ -213,7 +209,6 @@ def no_leader(history: History) -> str:
 
 
 def against(spec: ExperimentSpec, estimate: JsonObject | None) -> str:
-    """Policy against baseline, where arms cannot be compared."""
     if estimate is None:
         return ""
     if estimate["difference"] is None:
@@ -324,7 +319,6 @@ def cost(history: History, bounds: Bounds) -> str:
 
 
 def recommendation(spec: ExperimentSpec, identified: JsonObject, status: str) -> list[str]:
-    """An identification policy's answer, by its own stopping rule."""
     arm, gap, left = identified["arm"], identified["gap_bound"], identified["samples_remaining"]
     if identified["status"] == "certified":
         return [
@@ -775,7 +769,6 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
 
 
 def baseline_level(history: History) -> float | None:
-    """The baseline's mean reward, known or observed so far."""
     spec = history.spec
     if not isinstance(spec.baseline, str):
         return None
@@ -786,7 +779,6 @@ def baseline_level(history: History) -> float | None:
 
 
 def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
-    """The numbers on top: name, value, what it is."""
     rewards = history.rewards
     sets = history.spec.oracle is not None
     of_what = f"of {rewards:,} rewards of single arms" if sets else f"of {rewards:,} rewards"

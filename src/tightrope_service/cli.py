@@ -90,7 +90,6 @@ def serve(
 
 @contextlib.contextmanager
 def opened(db: str, must_exist: bool = True) -> "Iterator[Database]":
-    """The database of a command."""
     require()
     from .database import Database
 
@@ -109,7 +108,6 @@ def opened(db: str, must_exist: bool = True) -> "Iterator[Database]":
 
 @contextlib.contextmanager
 def reading(db: str) -> "Iterator[Connection]":
-    """A connection that only reads."""
     with opened(db) as database:
         from sqlalchemy.exc import DatabaseError
 
@@ -505,7 +503,6 @@ def simulate_traffic(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
     app.command()(serve)
     app.command("certificate")(check_certificate)
     app.command("audit")(show_audit)

@@ -133,8 +133,6 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Strict(BaseModel):
-    """Known fields only, finite numbers only."""
-
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 

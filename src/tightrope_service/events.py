@@ -61,20 +61,14 @@ class Created(Event):
 
 
 class Paused(Event):
-    """It decides no more for now."""
-
     kind = "paused"
 
 
 class Resumed(Event):
-    """It decides again."""
-
     kind = "resumed"
 
 
 class Archived(Event):
-    """It ended for good."""
-
     kind = "archived"
 
 

@@ -293,7 +293,6 @@ class Observations:
         return {arm: least / 2.0 for arm, (least, _) in zip(arms, bounds, strict=True)}
 
     def uneven_cancellation(self) -> Apart | None:
-        """Two arms of which surely different shares are cancelled."""
         return apart(
             {arm: observations.cancelled for arm, observations in self.arms.items()}, self.error
         )
@@ -581,8 +580,6 @@ class OpenLine(NamedTuple):
 
 
 class ArmHistory:
-    """Plays, rewards and bounds of one arm."""
-
     def __init__(self) -> None:
         self.plays = self.rewards = self.open = 0  # open: plays that wait for a reward
         self.total = 0.0  # of its rewards
@@ -619,8 +616,6 @@ class SegmentHistory:
 
 
 class History(events.Fold):
-    """The history of one experiment up to event `seq`."""
-
     def __init__(self) -> None:
         super().__init__()
         self.spec: ExperimentSpec
@@ -1116,8 +1111,6 @@ Bounds = dict[str, tuple[float, float]]  # by arm, of its mean reward
 
 
 class BoundedDifference(NamedTuple):
-    """One mean reward less another. low, high: its bounds."""
-
     value: float
     low: float
     high: float

@@ -218,7 +218,6 @@ class TightropeProvider(AbstractProvider):
 
 
 def details(value: T, decision: RemoteDecision) -> FlagResolutionDetails[T]:
-    """A decision in OpenFeature's words."""
     reason = Reason.TARGETING_MATCH if (decision.propensity == 1.0) else Reason.SPLIT
     facts: dict[str, bool | int | float | str] = {
         "decision_id": decision.id,

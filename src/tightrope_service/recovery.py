@@ -31,7 +31,6 @@ FORM = 1
 
 
 def rest_of(journal: ExperimentJournal) -> JsonObject:
-    """The state outside the session, as JSON-ready data."""
     experiment = journal.experiment
     sticky = (
         {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}

@@ -103,7 +103,6 @@ class Evidence:
         return 2.0 * low - 1.0, 2.0 * high - 1.0
 
     def ess(self) -> float:
-        """Effective sample size of the policy's weights, in rounds."""
         return self.sums[0] ** 2 / self.sums[1] if self.sums[1] > 0.0 else 0.0
 
     def verdict(self, mode: str) -> str:

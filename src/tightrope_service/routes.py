@@ -314,7 +314,6 @@ async def of_session(
 
 
 def past(connection: Connection, row: int, name: str, seq: int) -> ExperimentJournal:
-    """The experiment after an event of the past."""
     journal = rebuild(connection, row, name, seq)
     if journal.experiment.seq != seq:
         raise Refused(

@@ -401,8 +401,6 @@ T = TypeVar("T")
 
 
 class Service:
-    """Database, keys and writer of one process."""
-
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.database = Database(settings.db)

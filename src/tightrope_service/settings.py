@@ -54,8 +54,6 @@ class Settings:
 
 
 class Metrics:
-    """Metrics for Prometheus."""
-
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         at: JsonObject = {"registry": self.registry}
@@ -103,7 +101,6 @@ def metrics() -> Metrics:
 
 
 def start_logs() -> None:
-    """Write one JSON object per line to stderr."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

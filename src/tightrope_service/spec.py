@@ -919,7 +919,6 @@ def check_baseline(spec: ExperimentSpec) -> None:
 
 
 def check_alpha(spec: ExperimentSpec) -> None:
-    """Raise ValueError where alpha is given in two places."""
     if spec.alpha is not None and spec.keeps_budget and "alpha" in spec.described_policy:
         alpha = checks.show(spec.described_policy["alpha"])
         raise ValueError(
@@ -1034,7 +1033,6 @@ def check_promise_by(spec: ExperimentSpec) -> None:
 
 
 def check_sticky(spec: ExperimentSpec) -> None:
-    """Raise ValueError where subjects cannot keep their arms."""
     if spec.sticky is None:
         return
     if spec.arms is None or spec.oracle is not None or spec.rounds_have_baselines:

@@ -408,7 +408,6 @@ def by_name(features: object, columns: list[str]) -> JsonObject:
 
 
 def write_parquet(connection: Connection, row: int, name: str, path: pathlib.Path) -> pathlib.Path:
-    """Write all decisions as a table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -441,7 +440,6 @@ class Blanked(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the body, as the log notes it."""
         return hashlib.sha256(self.text).hexdigest()
 
 

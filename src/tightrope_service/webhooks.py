@@ -116,8 +116,6 @@ class CheckedBackend(httpcore.NetworkBackend):
 
 
 class Sender(threading.Thread):
-    """See the module."""
-
     def __init__(self, service: Service, period: float = PERIOD) -> None:
         super().__init__(name="webhook messages", daemon=True)
         self.service, self.period = service, period
@@ -142,7 +140,6 @@ class Sender(threading.Thread):
                 logger().warning("webhooks not sent", error=type(error).__name__)
 
     def stop(self) -> None:
-        """End; attempts that are under way end by themselves."""
         self.ending = True
         self.service.writer.outbox_ready.set()
         self.join(ATTEMPT_SECONDS)

@@ -37,7 +37,6 @@ class StopSignals:
         self._unraisable = sys.unraisablehook
 
     def install(self) -> None:
-        """Handle the signals that have Python's own handlers."""
         for number, usual in (
             (signal.SIGINT, signal.default_int_handler),
             (signal.SIGTERM, signal.SIG_DFL),
@@ -48,7 +47,6 @@ class StopSignals:
 
     @property
     def code(self) -> int:
-        """The exit code that shells know."""
         return 128 + (signal.SIGINT if self.number is None else self.number)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
@@ -73,7 +71,6 @@ class StopSignals:
         timer.start()
 
     def ignore(self) -> None:
-        """From now on: Python is ending."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
 

@@ -32,7 +32,6 @@ for _point in entry_points(group="tightrope.commands"):
 
 
 def run_command() -> int | None:
-    """Carry out a command and return its exit code."""
     try:
         # typer returns the code of an exit or of Ctrl-C instead of raising
         return cast("int | None", app(standalone_mode=False))

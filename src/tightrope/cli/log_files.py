@@ -154,7 +154,6 @@ def read(
 
 
 def _number(text: str) -> str | float:
-    """The number that a text is, or the text."""
     try:
         return float(text)
     except ValueError:

@@ -115,7 +115,6 @@ def print_json(data: object) -> None:
 
 
 def print_summary(result: "Result | Identification") -> None:
-    """The final table of a result."""
     from ..pages.page import TABLES
 
     summary = TABLES[result.kind](result)
@@ -126,7 +125,6 @@ def print_summary(result: "Result | Identification") -> None:
 
 
 def print_table(table: "page.Table") -> None:
-    """A table of a page, on the terminal."""
     shown = Table(*table.headers)
     for row in table.rows:
         shown.add_row(*row)
@@ -134,7 +132,6 @@ def print_table(table: "page.Table") -> None:
 
 
 def numbers(name: str, text: str) -> list[float]:
-    """Numbers separated by commas."""
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:

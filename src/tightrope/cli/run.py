@@ -293,7 +293,6 @@ def page_again(
 
 
 def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> RewrittenPage:
-    """The page of `tightrope evaluate`."""
     from ..evaluation.results import Comparison, Evaluation
     from ..pages.page import sentence, write_comparison, write_evaluation
 
@@ -338,7 +337,6 @@ def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
 def pages_of(
     results: "dict[str, Result | Identification]", title: str, path: pathlib.Path
 ) -> RewrittenPage:
-    """A page of results."""
     from ..pages.page import write_report
 
     return RewrittenPage(write_report(results, path, title=title), results, [])

@@ -12,7 +12,6 @@ from .options import Import, console, errors, numbers
 
 
 def names_of_policies(incomplete: str) -> list[str]:
-    """The names that begin so, for completion."""
     from ..core.registry import named_policies
 
     return [

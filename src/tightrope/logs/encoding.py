@@ -42,8 +42,6 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Fitted(BaseModel):
-    """Facts of a column, learned from a table."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -199,8 +197,6 @@ Column = Annotated[
 
 
 class FittedEncoder(Fitted):
-    """All that an encoder learned."""
-
     format: Literal[1] = 1
     columns: Annotated[dict[Name, Column], Field(max_length=MOST_COLUMNS)]
     crossings: Annotated[

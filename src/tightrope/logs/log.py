@@ -273,8 +273,6 @@ TOLERANCE = 1e-6  # by how much probabilities may miss what they must add up to
 
 
 class Rows(NamedTuple):
-    """Consecutive rows of a log."""
-
     arm: np.ndarray  # (m,) int64
     reward: np.ndarray  # (m,)
     propensity: np.ndarray  # (m,) of the played arm, in its slot
@@ -599,7 +597,6 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
 
 
 def joined_rows(parts: Sequence[Rows], first: int = 0) -> Rows:
-    """The rows of several chunks together."""
     joined: list[Any] = [
         None if one[0] is None else np.concatenate(one)
         for one in zip(*(part[:-1] for part in parts), strict=True)
@@ -609,8 +606,6 @@ def joined_rows(parts: Sequence[Rows], first: int = 0) -> Rows:
 
 @dataclass(frozen=True)
 class RowsInMemory:
-    """Rows in memory."""
-
     rows: Rows
 
     def read(self, size: int, narrow: bool) -> Iterator[Rows]:
@@ -1043,8 +1038,6 @@ def _repeated_ids(batch: TableBatch, columns: LogColumns, rows: Rows) -> str:
 
 @dataclass(frozen=True)
 class LogColumns:
-    """The columns of a table by role."""
-
     arm: str
     reward: str
     propensity: str | float | None

@@ -413,8 +413,6 @@ def array_of(column: "pa.Array | pa.ChunkedArray") -> np.ndarray:
 
 @dataclass(frozen=True)
 class InMemory:
-    """A table that is held in memory."""
-
     frame: NamedColumns
 
     @property
@@ -704,7 +702,6 @@ def _refuse_other_files(path: pathlib.Path) -> None:
 
 
 def _is_whole(column: "pd.Series[Any]") -> bool:
-    """Whether a column holds whole numbers and missing entries."""
     return column.dtype.kind in "iu" or (
         column.dtype.kind == "f" and bool((column.dropna() % 1.0 == 0.0).all())
     )

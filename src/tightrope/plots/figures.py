@@ -92,7 +92,6 @@ def draw_regret(
     band: float = 2.0,
     palette: style.Palette | None = None,
 ) -> None:
-    """Draw the curves of `regret_figure` into given axes."""
     names = chosen_policies(policies, result.policies)
     palette = style.Palette(result.policies) if palette is None else palette
     curves = {name: result.regret[name] for name in names}

@@ -241,8 +241,6 @@ def summary_rows(cost: Mapping[str, np.ndarray], certified: Mapping[str, str]) -
 
 
 class Summary(NamedTuple):
-    """A table of ready strings."""
-
     headers: list[str]
     rows: list[list[str]]
     caption: str

@@ -484,8 +484,6 @@ def _send(pending, policy, state, context, action, reward, t, rng):
 
 
 class RunLog(NamedTuple):
-    """The record of a replication."""
-
     rounds: np.ndarray  # (n,) checkpoints, increasing
     regret: np.ndarray  # (n,) cumulative pseudo-regret at each
     total: np.ndarray  # (1,) cumulative pseudo-regret so far
@@ -494,7 +492,6 @@ class RunLog(NamedTuple):
 
 
 def new_log(rounds: np.ndarray, n_arms: int) -> RunLog:
-    """Empty log for the given checkpoints."""
     return RunLog(
         rounds, np.zeros(rounds.size), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(n_arms)
     )

@@ -148,7 +148,6 @@ class BudgetTally(NamedTuple):
 
 @lean
 def record(monitor, tally, baseline, gain, why, t, checkpoint):
-    """Add round t's gain to the budget."""
     tally.current[0] += gain
     tally.counts[why] += 1.0
     budget = tally.current[0]

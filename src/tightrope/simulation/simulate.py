@@ -426,8 +426,6 @@ IDENTIFY_ROUNDING = 1e-12  # means this close to the best are the best
 
 @dataclass(frozen=True)
 class UntilStop(OnWorlds):
-    """The experiment of `identify`."""
-
     may_stop: bool  # False: a fixed budget, used up
     kind = "identification"
 

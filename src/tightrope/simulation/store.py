@@ -477,8 +477,6 @@ def plan_chunks(
 
 
 class _DigestsByObject:
-    """Digests by object, since replications share problems and policies."""
-
     def __init__(self) -> None:
         self.digests: dict[int, tuple[object, str]] = {}
 
@@ -557,8 +555,6 @@ KEY = b"tightrope"  # of our metadata in a Parquet file
 
 
 class Store:
-    """The chunks of a run folder."""
-
     def __init__(self, out: pathlib.Path) -> None:
         self.out, self.folder = out, out / "chunks"
 

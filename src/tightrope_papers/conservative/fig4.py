@@ -54,7 +54,6 @@ class CheckpointRuns(NamedTuple):
     ranks: dict[int, Result]
 
     def extra(self, T: int) -> np.ndarray:
-        """Regret of CUCB2T minus UCB's, run by run."""
         return final(self.result, f"T = {T}") - final(self.result, "UCB")
 
 

@@ -133,7 +133,6 @@ def problem(between_contexts: float) -> problems.ContextualLipschitz:
 
 
 def constant(between_contexts: float) -> float:
-    """C(theta) when contexts inform each other through this constant."""
     p = problem(between_contexts)
     return lipschitz_lower_bound(
         p.means, distances=p.distances, lipschitz=1.0, contexts=p.contexts

@@ -394,7 +394,6 @@ class LearnedBetas(NamedTuple):
 
 
 def theory(cell: Cell) -> float:
-    """Beta-tilde of Eq 5."""
     d, T = cell
     return horizon_radius(TABLE1_NOISE, 0.1, d, T, 1.0, 1.0)
 
