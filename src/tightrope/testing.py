@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from . import Session, oracles
-from . import problems as worlds
+from . import Session, oracles, problems as worlds
 from .compiled.cache import findable
 from .compiled.kernels import INTERPRETED, is_kernel, python_of
 from .core.fields import kind_of

@@ -172,8 +172,7 @@ def page_again(
 ) -> pathlib.Path | None:
     """The page of a folder of these commands, written again."""
     from .all_papers import RECORD, rewrite_reports
-    from .demo.page import RECORD as DEMO
-    from .demo.page import run_demo
+    from .demo.page import RECORD as DEMO, run_demo
     from .experiment import ROWS, rewrite_report
 
     path = out or folder / "report.html"

@@ -22,8 +22,7 @@ from starlette.middleware import Middleware
 from starlette.responses import RedirectResponse
 
 from . import keys, routes
-from .board import PATH
-from .board import router as board
+from .board import PATH, router as board
 from .commands import compile_common
 from .database import MOST_REWRITTEN, Database
 from .errors import MICROSECONDS, Refused, not_valid

@@ -341,8 +341,7 @@ def check_certificate(
     With --public-key the signature alone, for those who have the certificate and not the log.
     """
     require()
-    from .certificate import check, fingerprint, read
-    from .certificate import public_key as public_of
+    from .certificate import check, fingerprint, public_key as public_of, read
     from .log import CERTIFYING, digest_at, secret
 
     try:

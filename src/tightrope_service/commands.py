@@ -20,8 +20,7 @@ from . import events, transfer
 from .certificate import certificate
 from .errors import MICROSECONDS, Refused, invalid, timestamp
 from .events import OpenDecision
-from .experiment import Experiment
-from .experiment import decide as draw
+from .experiment import Experiment, decide as draw
 from .extras import JsonObject
 from .log import Author, ExperimentJournal, LogEntry, snapshots
 from .recovery import Snapshot, write_snapshot

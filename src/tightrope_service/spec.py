@@ -22,8 +22,8 @@ from tightrope import Encoder, Session
 from tightrope.core import checks
 from tightrope.core.extras import LONGEST, seconds_of
 from tightrope.core.registry import find
-from tightrope.extend import Arms as ArmsOfPolicy
 from tightrope.extend import (
+    Arms as ArmsOfPolicy,
     JsonObject,
     Oracle,
     Policy,

@@ -27,9 +27,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import certificate, outbox
-from . import log as audit
-from . import log as store
+from . import certificate, log as audit, log as store, outbox
 from .certificate import Notice
 from .database import Database
 from .errors import MICROSECONDS, Refused, invalid, unknown_experiment

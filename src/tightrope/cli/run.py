@@ -147,8 +147,7 @@ def evaluate(
     """
     from ..core import files
     from ..core.policy import is_policy, label
-    from ..evaluation.evaluate import compare, evaluate_learner
-    from ..evaluation.evaluate import evaluate as judge
+    from ..evaluation.evaluate import compare, evaluate as judge, evaluate_learner
     from ..pages.page import (
         comparison_table,
         evaluation_summary,

@@ -7,8 +7,7 @@ import itertools
 import math
 import operator
 import os
-from collections.abc import Iterable, MappingView, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, MappingView, Sequence, Set as AbstractSet
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np

@@ -37,10 +37,10 @@ from .tables import (
     numbers,
     numbers_of_table,
     open_table,
+    rewards as rewards_of,
     times,
     whole_numbers,
 )
-from .tables import rewards as rewards_of
 
 # Labels of arms in a table, and their numbers: 0, 1, .., K - 1 everywhere else.
 

@@ -50,8 +50,8 @@ from .settings import (
     no_errors,
     others_err,
     samples,
+    table as sample_table,
 )
-from .settings import table as sample_table
 from .shortcuts import fixed_sequence, static_pulls, static_stop
 
 NOT_THEIRS = (  # what else a user wants to know, at d = 5

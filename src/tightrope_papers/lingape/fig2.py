@@ -62,9 +62,9 @@ from .settings import (
     not_told,
     others_err,
     samples,
+    table as sample_table,
     told_a_bound,
 )
-from .settings import table as sample_table
 
 Cases = dict[str, dict[float, Runs]]  # bound on theta -> gap -> all methods
 ALIKE_SHARE = 0.1  # of the sample number: "very little impact"

@@ -14,8 +14,7 @@ from typing import TypedDict
 import numpy as np
 
 from tightrope import XYAdaptive
-from tightrope.extend import NOISE, POLICY, Policy, init, jit, stream
-from tightrope.extend import describe as described
+from tightrope.extend import NOISE, POLICY, Policy, describe as described, init, jit, stream
 from tightrope.numerics.counts import determinant_radius, static_factor
 from tightrope.policies.identification.models import (
     PairRidge,
@@ -27,8 +26,7 @@ from tightrope.policies.identification.models import (
 from tightrope.policies.identification.rage import end_phase as end_rage
 from tightrope.policies.identification.sampling import shrinking_arm
 from tightrope.policies.identification.stopping import SQRT8
-from tightrope.policies.identification.xyadaptive import end_phase as end_adaptive
-from tightrope.policies.identification.xyadaptive import widest
+from tightrope.policies.identification.xyadaptive import end_phase as end_adaptive, widest
 from tightrope.problems import Linear
 
 GRID = 1.005

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import Result
-from tightrope import policies as p
+from tightrope import Result, policies as p
 from tightrope.extend import Policy
 from tightrope.numerics.counts import horizon_radius
 from tightrope.plots.figures import regret_figure

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import Result
-from tightrope import policies as p
+from tightrope import Result, policies as p
 from tightrope.numerics.counts import horizon_radius
 from tightrope.plots import style
 from tightrope.plots.figures import draw_bands
@@ -29,12 +28,12 @@ from ..scoring import (
     estimate,
     every,
     judged,
+    most as most_of,
     near,
     paired_mean,
     ratio,
     row_of,
 )
-from ..scoring import most as most_of
 from .settings import (
     LARGE_ETA,
     OFFLINE_ETA,

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tightrope import Result
-from tightrope import policies as p
+from tightrope import Result, policies as p
 from tightrope.extend import Policy
 from tightrope.problems import Linear
 
