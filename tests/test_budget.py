@@ -14,23 +14,23 @@ ROOT = Path(__file__).resolve().parent.parent
 COUNTED = ("statements", "imports", "docstrings", "files")
 LIMITS = {
     "adapters": (126, 19, 12, 4),
-    "cli": (426, 86, 45, 6),
+    "cli": (426, 80, 33, 5),
     "compiled": (566, 65, 57, 4),
-    "core": (1124, 82, 143, 10),
+    "core": (1124, 81, 143, 10),
     "evaluation": (1171, 74, 85, 7),
-    "logs": (1538, 80, 104, 6),
+    "logs": (1538, 79, 96, 6),
     "numerics": (2149, 75, 189, 11),
     "pages": (196, 18, 17, 2),
-    "papers": (3902, 458, 305, 43),
-    "plots": (565, 35, 61, 3),
+    "papers": (3902, 449, 298, 43),
+    "plots": (565, 35, 60, 3),
     "policies": (5132, 618, 458, 71),
     "problems": (857, 59, 55, 4),
-    "results": (376, 30, 47, 2),
-    "service": (6227, 554, 594, 34),
+    "results": (376, 30, 46, 2),
+    "service": (6227, 548, 564, 34),
     "session": (2766, 173, 208, 12),
-    "simulation": (1847, 218, 155, 15),
+    "simulation": (1847, 218, 149, 15),
     "solvers": (847, 26, 53, 3),
-    "top": (308, 43, 30, 4),
+    "top": (308, 42, 30, 4),
 }
 TESTS = 22_475
 
