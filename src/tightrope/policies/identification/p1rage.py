@@ -44,7 +44,7 @@ from ...solvers.programs import (
 from .models import checked_features, coordinates
 from .stopping import (
     NO_ESTIMATES,
-    Answering,
+    Certifying,
     error_estimate,
     new_answer,
     refuse_broken,
@@ -88,7 +88,7 @@ class P1RAGEState(NamedTuple):
     stops=True,
     examples=({"epsilon": 0.1, "delta": 0.1},),
 )
-class P1RAGE(Answering):
+class P1RAGE(Certifying):
     """Draw arms at random, half of the time by the design for gaps as estimated and half by the
     G-optimal one, until a budget is used up.
 
@@ -102,8 +102,6 @@ class P1RAGE(Answering):
         Size of the means; phases look at gaps of a half, a quarter, .. of it.
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     scale: float = real(default=1.0, above=0)
 
     def init(self, arms):

@@ -45,7 +45,7 @@ from .models import (
 from .stopping import (
     NO_ESTIMATES,
     Answer,
-    Answering,
+    Certifying,
     eliminate,
     leads_over_survivors,
     new_answer,
@@ -62,7 +62,7 @@ ACCURACY = 0.01  # of the designs: far below `rounding`
     stops=True,
     examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
 )
-class RAGE(Answering):
+class RAGE(Certifying):
     """Phase t measures all differences of survivors to accuracy 2^-(t+1) by an optimal design and
     drops who is clearly beaten.
 
@@ -78,8 +78,6 @@ class RAGE(Answering):
         Allowance of the paper's rounding procedure, which enlarges N_t.
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     noise: float = scale_bound(default=1.0, above=0)
     rounding: float = real(default=0.1, least=0)
 

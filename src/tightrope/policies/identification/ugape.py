@@ -37,7 +37,7 @@ from ...numerics.counts import (
     one_hot,
 )
 from ...numerics.posterior import student_width
-from .stopping import NO_ESTIMATES, STEPS, Answer, Answering, new_answer, settle, support
+from .stopping import NO_ESTIMATES, STEPS, Answer, Certifying, new_answer, settle, support
 
 
 @policy(
@@ -49,7 +49,7 @@ from .stopping import NO_ESTIMATES, STEPS, Answer, Answering, new_answer, settle
         {"epsilon": 0.1, "delta": 0.1, "noise": None},
     ),
 )
-class UGapE(Answering):
+class UGapE(Certifying):
     """Sample the less certain of the arm with the smallest gap bound and its rival; stop when that
     bound is at most epsilon.
 
@@ -63,8 +63,6 @@ class UGapE(Answering):
         Sub-Gaussian scale; None: Gaussian rewards with unknown variances.
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     noise: Given[float | None, float] = real(default=1.0, above=0, none="unknown")
 
     class State(NamedTuple):

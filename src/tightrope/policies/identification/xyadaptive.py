@@ -28,7 +28,7 @@ from .sampling import shrinking_probability, unpulled_or_shrinking
 from .stopping import (
     SQRT8,
     Answer,
-    Answering,
+    Certifying,
     eliminate,
     leads_over_survivors,
     new_answer,
@@ -44,7 +44,7 @@ from .stopping import (
     stops=True,
     examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
 )
-class XYAdaptive(Answering):
+class XYAdaptive(Certifying):
     """XY-static among the survivors, phase by phase; every phase forgets the data of the phase
     before.
 
@@ -66,8 +66,6 @@ class XYAdaptive(Answering):
         of every arm.
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     noise: float = scale_bound(default=1.0, above=0)
     alpha: float = real(default=0.1, above=0, below=1)
     constant: float = real(default=SQRT8, above=0)

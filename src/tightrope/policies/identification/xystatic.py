@@ -26,7 +26,7 @@ from .stopping import (
     NO_ESTIMATES,
     SQRT8,
     Answer,
-    Answering,
+    Certifying,
     compare_with_leader,
     forecast,
     new_answer,
@@ -43,7 +43,7 @@ from .stopping import (
     stops=True,
     examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
 )
-class XYStatic(Answering):
+class XYStatic(Certifying):
     """Sample what most shrinks the widest of all differences; stop when the empirical best beats
     every other arm by more than the bound.
 
@@ -59,8 +59,6 @@ class XYStatic(Answering):
         Of the bound, 2 sqrt(2) or sqrt(2).
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     noise: float = scale_bound(default=1.0, above=0)
     constant: float = real(default=SQRT8, above=0)
 

@@ -48,15 +48,18 @@ class CombKLUCB(IndexPolicy):
     c: float = real(default=3.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
-    def _scoring(self, state):
+    def _scoring(self, state, context, rng):
         mean, upper = means(state.counts), upper_of(self, state.counts, state.counts.sums)
         return Scoring(
             mean, np.where(np.isnan(mean), np.inf, upper - mean), unseen_first(state, upper)
         )
 
-    def _lower(self, state):
-        """(N,) lower bounds of the means: what the same interval says of 1 - reward."""
-        return 1.0 - upper_of(self, state.counts, state.counts.pulls - state.counts.sums)
+    def explain(self, state, context, rng, draws=None):
+        """The lower bounds of the means are what the same interval says of 1 - reward."""
+        losses = state.counts.pulls - state.counts.sums
+        return IndexPolicy.explain(self, state, context, rng, draws) | {
+            "lower": 1.0 - upper_of(self, state.counts, losses)
+        }
 
 
 @lean

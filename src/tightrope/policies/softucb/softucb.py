@@ -39,7 +39,7 @@ from ...numerics.noise import Noise, current_scale, new_noise, reported_noise, t
 from ...numerics.posterior import categorical
 from ...numerics.ridge import Ridge, new_model, predict
 from ...numerics.states import grown
-from ..bases import RegressionPolicy
+from ..bases import KnowsChances, RegressionPolicy
 
 WIDTH, WIDTH_OF_FIXED = (
     1.25,
@@ -79,7 +79,7 @@ class SoftUCBState(NamedTuple):
         {"beta": 1.0, "online": True},
     ),
 )
-class SoftUCB(RegressionPolicy):
+class SoftUCB(KnowsChances, RegressionPolicy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with
     gamma S as its exponent.
 
@@ -179,9 +179,6 @@ class SoftUCB(RegressionPolicy):
     def update(self, state, context, action, reward):
         learn_width_and_model(self, state, context, action, reward)
         return state
-
-    def propensity(self, state, context, action, rng):
-        return chance(self, state, context, action), 0.0
 
     @jit
     def chances(self, state, context, out):
@@ -354,12 +351,6 @@ def fill_weights(policy, state, context):
 @lean
 def draw(policy, state, context, rng):
     return categorical(state.weight, fill_weights(policy, state, context), rng)
-
-
-@lean
-def chance(policy, state, context, arm):
-    total = fill_weights(policy, state, context)
-    return state.weight[arm] / total
 
 
 @lean
