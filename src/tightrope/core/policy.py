@@ -29,6 +29,7 @@ from .fields import (
     Declared,
     DerivedField,
     Field,
+    Stored,
     arm_set,
     checkpoints,
     choice,
@@ -39,7 +40,7 @@ from .fields import (
     unchecked,
     vector,
 )
-from .types import Arguments, JsonObject, Sampled, Stored
+from .types import Arguments, JsonObject, Sampled
 
 # Which policies, problems and problems of specs there are, by name. Classes enter themselves when
 # their modules are imported.

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..compiled.kernels import jit, lean
-from ..core.fields import Field
+from ..core.fields import Field, Stored
 from ..core.policy import Policy
 from ..core.registry import LARGEST_REWARD
-from ..core.types import Stored
 from ..core.verbs import admit, chances, reward_range
 from ..numerics.counts import count_reward
 from ..numerics.ridge import check_context

@@ -29,9 +29,11 @@ from ...core.fields import (
     Count,
     Derived,
     Finite,
+    Given,
     NonNegative,
     Record,
     StateOf,
+    Stored,
     arm_set,
     checkpoints,
     choice,
@@ -41,7 +43,7 @@ from ...core.fields import (
 )
 from ...core.policy import Policy, inner_policy, policy
 from ...core.streams import same
-from ...core.types import Given, Oracle, Sampled, State, Stored
+from ...core.types import Oracle, Sampled, State
 from ...core.verbs import (
     Context,
     admit,

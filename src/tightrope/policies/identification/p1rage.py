@@ -27,7 +27,6 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import ArmIndex, Count, Extended, Finite, Flag, Record, real
 from ...core.policy import policy
-from ...core.verbs import evidence
 from ...numerics import special
 from ...numerics.counts import argmax
 from ...numerics.linalg import solve_lower_transposed
@@ -176,7 +175,7 @@ class P1RAGE(Certifying):
         shares, known = state.designs.shares, bool(state.answer[0]["rounds"] >= 2.0)
         square = variances(state, state.designs.features) if known else np.zeros(shares.size)
         own = report(state.mean, quantile(self, state), square, shares, shares.copy(), known)
-        return own | evidence(self, state) | {"leader": int(state.answer[0]["leader"])}
+        return own | self.evidence(state) | {"leader": int(state.answer[0]["leader"])}
 
 
 @lean

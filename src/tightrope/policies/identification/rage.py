@@ -24,7 +24,6 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import Extended, Finite, Flag, real, scale_bound
 from ...core.policy import policy
-from ...core.verbs import evidence, select
 from ...numerics.counts import argmax, one_hot
 from ...solvers.programs import (
     MOST_ITERATIONS,
@@ -145,10 +144,10 @@ class RAGE(Certifying):
         model, answer = state.model, state.answer[0]
         known = bool(answer["phase"] > 1 or answer["certified"])
         C = self.noise * math.sqrt(2.0 * confidence(self, state, max(answer["phase"], 1.0)))
-        probability = one_hot(select(self, state, context, rng), state.plan.size)
+        probability = one_hot(self.select(state, context, rng), state.plan.size)
         return (
             report(model.mean, C, np.diag(model.product), state.plan, probability, known)
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(answer["leader"]),
                 "survivors": state.survivors.copy(),

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import ArmIndex, Record, choice, flag, real, scale_bound
+from ...core.fields import ArmIndex, Given, Record, Stored, choice, flag, real, scale_bound
 from ...core.policy import Policy
-from ...core.types import Explanation, Given, Stored
-from ...core.verbs import allowed, evidence
+from ...core.types import Explanation
+from ...core.verbs import allowed
 from ...numerics.counts import (
     DIVERGENCES,
     argmax,
@@ -560,7 +560,7 @@ def gap_report(
     known = model.progress[0]["unpulled"] == 0
     return (
         report(model.mean, answer["radius"], model.square, index, probability, known)
-        | evidence(policy, state)
+        | policy.evidence(state)
         | {
             "leader": int(answer["leader"]),
             "challenger": int(answer["challenger"]),

@@ -22,10 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Extended, NonNegative, real
+from ...core.fields import Extended, Given, NonNegative, real
 from ...core.policy import policy
-from ...core.types import Given
-from ...core.verbs import allowed, evidence, select
+from ...core.verbs import allowed
 from ...numerics.counts import (
     Counts,
     count_reward,
@@ -154,14 +153,14 @@ class UGapE(Certifying):
             if math.isnan(self.noise)
             else np.array([half_width(self, N, K, n) if n else math.inf for n in pulls])
         )
-        probability = one_hot(select(self, state, context, rng), K)
+        probability = one_hot(self.select(state, context, rng), K)
         arms = intervals(np.where(known, means(state.counts), math.nan), width) | {
             "index": width.copy(),
             "probability": probability,
         }
         return (
             arms
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(state.answer[0]["leader"]),
                 "challenger": int(state.answer[0]["challenger"]),

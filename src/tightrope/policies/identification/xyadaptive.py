@@ -19,10 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Flag, real, scale_bound
+from ...core.fields import Flag, Given, real, scale_bound
 from ...core.policy import policy
-from ...core.types import Given
-from ...core.verbs import evidence
 from .models import PairRidge, checked_features, coordinates, drop_data, learn, new_pair_ridge
 from .sampling import shrinking_probability, unpulled_or_shrinking
 from .stopping import (
@@ -146,7 +144,7 @@ class XYAdaptive(Certifying):
         index, probability = shrinking_probability(model, state.survivors, context.eligible)
         return (
             report(model.mean, C, np.diag(model.product), index, probability, known)
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(answer["leader"]),
                 "survivors": state.survivors.copy(),

@@ -18,7 +18,6 @@ import numpy as np
 from ...compiled.kernels import jit
 from ...core.fields import Flag, real, scale_bound
 from ...core.policy import policy
-from ...core.verbs import evidence
 from ...numerics.counts import argmax
 from .models import PairRidge, checked_features, coordinates, learn, new_pair_ridge
 from .sampling import shrinking_probability, unpulled_or_shrinking
@@ -118,7 +117,7 @@ class XYStatic(Certifying):
         known = model.progress[0]["unpulled"] == 0
         return (
             report(model.mean, answer["radius"], np.diag(model.product), index, probability, known)
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(answer["leader"]),
                 "challenger": int(answer["challenger"]),

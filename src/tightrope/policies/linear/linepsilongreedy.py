@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import flag, real
+from ...core.fields import Given, flag, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...core.verbs import allowed, chances
 from ...numerics.counts import argmax, count_eligible, intervals, uniform_arm
 from ...numerics.noise import Noise, new_noise, take_in

@@ -22,9 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Count, Scratch, real
+from ...core.fields import Count, Given, Scratch, Stored, real
 from ...core.policy import policy
-from ...core.types import Given, Stored
 from ...core.verbs import allowed
 from ...numerics.counts import (
     argmax,

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from ...compiled.kernels import lean
 from ...core import checks
-from ...core.fields import Count, Finite, Scratch, choice, flag, real, unchecked
+from ...core.fields import Count, Finite, Given, Scratch, Stored, choice, flag, real, unchecked
 from ...core.policy import Policy, policy
-from ...core.types import Given, Stored
 from ...core.verbs import Arms, allowed, value_or
 from ...numerics.counts import argmax, count_eligible
 from ...numerics.noise import Noise, bounded, enter, new_noise, noise_scale, note

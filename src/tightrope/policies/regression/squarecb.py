@@ -22,9 +22,9 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import Count, Scratch, flag, real, unchecked
+from ...core.fields import Count, Given, Scratch, flag, real, unchecked
 from ...core.policy import Policy, policy
-from ...core.types import Arguments, Given
+from ...core.types import Arguments
 from ...numerics.counts import fill_proportions, intervals
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
 from ...numerics.posterior import categorical

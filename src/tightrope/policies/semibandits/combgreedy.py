@@ -9,9 +9,8 @@ Per round: O(N d) and the oracle.
 
 from typing import Literal
 
-from ...core.fields import choice, real
+from ...core.fields import Given, choice, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.batch_ridge import linear_scores, solve
 from .sets import LinearSetPolicy, Scoring, best_set, features_of, new_state, predictions
 

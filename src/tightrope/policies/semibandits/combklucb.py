@@ -19,9 +19,8 @@ from typing import Literal
 import numpy as np
 
 from ...compiled.kernels import lean
-from ...core.fields import choice, real
+from ...core.fields import Given, choice, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.counts import bernoulli_upper, exploration, means
 from .sets import IndexPolicy, Scoring, unseen_first
 

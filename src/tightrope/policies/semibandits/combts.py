@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.fields import choice, flag, real
+from ...core.fields import Given, choice, flag, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.batch_ridge import (
     batch_scale,
     drawn_scores,

@@ -18,9 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.fields import choice, real
+from ...core.fields import Given, choice, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.counts import means, per_pull
 from .sets import IndexPolicy, Scoring, unseen_first
 

@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import choice, flag, real
+from ...core.fields import Given, choice, flag, real
 from ...core.policy import Policy
 from ...core.registry import LARGEST_REWARD
-from ...core.types import Explanation, Given, Oracle, Sampled, draws_of
+from ...core.types import Explanation, Oracle, Sampled, draws_of
 from ...core.verbs import Arms, Context
 from ...numerics import special
 from ...numerics.batch_ridge import (

@@ -30,9 +30,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Extended, Finite, Scratch, choice, flag, integer, real
+from ...core.fields import Extended, Finite, Given, Scratch, choice, flag, integer, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.counts import argmax, fill_proportions, horizon_radius, intervals, largest
 from ...numerics.noise import Noise, current_scale, new_noise, reported_noise, take_in
