@@ -216,6 +216,22 @@ def round_to(value, grid):
 
 
 @jit
+def mark_top(values, k, best, chosen):
+    """chosen[i] <- whether values[i] is among the k largest, equal ones by index; best: room for
+    FEW_PLACES of them."""
+    n, left, threshold = values.shape[0], k, -math.inf
+    if 0 < k < n:
+        threshold = last_of(values, best[:k]) if k <= FEW_PLACES else kth_largest(values, k)
+    for i in range(n):
+        chosen[i] = k > 0 and values[i] > threshold
+        left -= chosen[i]
+    for i in range(n):
+        if left > 0 and values[i] == threshold:
+            left -= 1
+            chosen[i] = True
+
+
+@jit
 def count_partition(scores, members, first, limits, k, hits):
     """`count_top` with at most limits[g] of each category, which are counted before the k largest
     of what they leave are.
@@ -223,53 +239,25 @@ def count_partition(scores, members, first, limits, k, hits):
     members: (n,) by category, ascending in each. first: (G + 1,) where each category begins in
     members.
     """
-    n = scores.shape[1]
-    kept, values, group, best = (
-        np.empty(n, dtype=np.bool_),
-        np.empty(n),
-        np.empty(n),
-        np.empty(min(k, FEW_PLACES)),
-    )
+    n, best = scores.shape[1], np.empty(FEW_PLACES)
+    kept, chosen = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.bool_)
+    values, arms = np.empty(n), np.empty(n, dtype=np.int64)
     for draw in range(scores.shape[0]):
         row, count = scores[draw], 0
         for g in range(limits.shape[0]):
-            size, left = first[g + 1] - first[g], limits[g]
+            begin, size = first[g], first[g + 1] - first[g]
             for i in range(size):
-                group[i] = row[members[first[g] + i]]
-            threshold = -math.inf
-            if left == 1 < size:  # one of each kind is the usual case
-                for i in range(size):
-                    threshold = max(threshold, group[i])
-            elif 0 < left < size:
-                threshold = kth_largest(group[:size], left)
+                values[i] = row[members[begin + i]]
+            mark_top(values[:size], limits[g], best, chosen)
             for i in range(size):
-                kept[members[first[g] + i]] = left > 0 and group[i] > threshold
-            above = 0
-            for i in range(size):
-                above += group[i] > threshold
-            left -= above
-            for i in range(size):
-                if left > 0 and group[i] == threshold:
-                    left -= 1
-                    kept[members[first[g] + i]] = True
+                kept[members[begin + i]] = chosen[i]
         for i in range(n):
             if kept[i]:
-                values[count] = row[i]
+                values[count], arms[count] = row[i], i
                 count += 1
-        threshold = -math.inf
-        if k < count:
-            threshold = (
-                last_of(values[:count], best) if k <= FEW_PLACES else kth_largest(values[:count], k)
-            )
-        left = k
-        for i in range(n):
-            if kept[i] and row[i] > threshold:
-                left -= 1
-                hits[i] += 1.0
-        for i in range(n):
-            if left > 0 and kept[i] and row[i] == threshold:
-                left -= 1
-                hits[i] += 1.0
+        mark_top(values[:count], k, best, chosen)
+        for i in range(count):
+            hits[arms[i]] += chosen[i]
 
 
 WIDTH = 2.0  # standard errors
