@@ -8,7 +8,6 @@ import math
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -95,7 +94,7 @@ def _place(item: object) -> tuple[str, str]:
 F = TypeVar("F", bound=Callable[..., object])
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Verb:
     """A verb: its argument names, and the method that answers for classes without one of their
     own."""
