@@ -14,9 +14,22 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import checks
 from .types import Arms
@@ -27,6 +40,36 @@ Vector = Annotated[
 Matrix = Annotated[
     list[list[float]] | str, "ArrayLike"
 ]  # rows, or a .npy or .csv file beside the spec
+
+
+G = TypeVar("G")
+S = TypeVar("S")
+
+Stored: TypeAlias = dict[str, Any]
+"""Values of a policy's or problem's parameters by name, checked and encoded: what `complete` is
+given and gives."""
+
+
+class Given(Generic[G, S]):
+    """A parameter that a constructor takes as G and stores as S; type checkers read what a
+    descriptor takes and gives.
+
+    For annotations only: no instance is ever made, so nothing below runs.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Given[G, S]": ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> S: ...
+    def __get__(self, instance: object, owner: type) -> object:
+        raise NotImplementedError
+
+    def __set__(self, instance: object, value: G) -> None:
+        raise NotImplementedError
+
+
+Array: TypeAlias = Given[ArrayLike, np.ndarray]
+"""A parameter that may be anything NumPy reads as numbers, and is stored as a float64 array."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import math
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -29,6 +28,7 @@ from .fields import (
     Declared,
     DerivedField,
     Field,
+    Stored,
     arm_set,
     checkpoints,
     choice,
@@ -39,7 +39,7 @@ from .fields import (
     unchecked,
     vector,
 )
-from .types import Arguments, JsonObject, Sampled, Stored
+from .types import Arguments, JsonObject, Sampled
 
 # Which policies, problems and problems of specs there are, by name. Classes enter themselves when
 # their modules are imported.
@@ -94,7 +94,7 @@ def _place(item: object) -> tuple[str, str]:
 F = TypeVar("F", bound=Callable[..., object])
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Verb:
     """A verb: its argument names, and the method that answers for classes without one of their
     own."""

@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from importlib.metadata import entry_points
-from typing import TypeVar
 
 from . import checks
 from .policy import (
@@ -35,7 +34,7 @@ from .policy import (
 from .types import Arms
 from .verbs import reward_range
 
-Maker = TypeVar("Maker", bound="Callable[..., Problem | Sequence[Problem]]")
+Maker = typing.TypeVar("Maker", bound="Callable[..., Problem | Sequence[Problem]]")
 
 GROUP = "tightrope.policies"
 

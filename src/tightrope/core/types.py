@@ -1,15 +1,12 @@
 """Types that rooms share, a round's arms and context, and sampled values."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import show
-
-G = TypeVar("G")
-S = TypeVar("S")
 
 
 class Fields(Protocol):
@@ -35,10 +32,6 @@ JsonObject: TypeAlias = dict[str, Any]
 Arguments: TypeAlias = dict[str, Any]
 """Arguments of a call, by name: what stands behind two stars."""
 
-Stored: TypeAlias = dict[str, Any]
-"""Values of a policy's or problem's parameters by name, checked and encoded: what `complete` is
-given and gives."""
-
 Explanation: TypeAlias = dict[str, Any]
 """Answer of `explain`: per-arm arrays (mean, width, lower, upper, index, probability), and the
 arrays and numbers of the family."""
@@ -49,28 +42,6 @@ Action: TypeAlias = int | np.ndarray
 Oracle: TypeAlias = Callable[..., ArrayLike]
 """Chooses a set: arms (or pairs) for scores and, if it takes one, a mask of those that are
 `eligible`."""
-
-
-class Given(Generic[G, S]):
-    """A parameter that a constructor takes as G and stores as S; type checkers read what a
-    descriptor takes and gives.
-
-    For annotations only: no instance is ever made, so nothing below runs.
-    """
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> "Given[G, S]": ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> S: ...
-    def __get__(self, instance: object, owner: type) -> object:
-        raise NotImplementedError
-
-    def __set__(self, instance: object, value: G) -> None:
-        raise NotImplementedError
-
-
-Array: TypeAlias = Given[ArrayLike, np.ndarray]
-"""A parameter that may be anything NumPy reads as numbers, and is stored as a float64 array."""
 
 
 # A policy's view of its world: the arms before the first round, and the context of each round.

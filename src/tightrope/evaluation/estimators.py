@@ -694,20 +694,14 @@ class Ridge:
     def calibration(self) -> np.ndarray:
         """(c, 3) rows, mean prediction and mean reward by tenths of the played arms' predictions,
         the lowest first; c <= 10."""
-        return deciles(self.weights)
-
-
-def deciles(weights: np.ndarray) -> np.ndarray:
-    """(c, 3) rows, mean prediction, mean reward: bins joined to about tenths of the rows. weights:
-    (3, bins)."""
-    count = weights[0].sum()
-    if count == 0.0:
-        return np.zeros((0, 3))
-    middle = np.cumsum(weights[0]) - weights[0] / 2.0
-    tenth = np.minimum((10.0 * middle / count).astype(np.int64), 9)
-    joined = np.stack([np.bincount(tenth, weights=row, minlength=10) for row in weights])
-    joined = joined[:, joined[0] > 0.0]
-    return np.stack([joined[0], joined[1] / joined[0], joined[2] / joined[0]], axis=1)
+        counts = self.weights[0]
+        if not counts.any():
+            return np.zeros((0, 3))
+        middle = np.cumsum(counts) - counts / 2.0
+        tenth = np.minimum((10.0 * middle / counts.sum()).astype(np.int64), 9)
+        joined = np.stack([np.bincount(tenth, weights=row, minlength=10) for row in self.weights])
+        joined = joined[:, joined[0] > 0.0]
+        return np.stack([joined[0], joined[1] / joined[0], joined[2] / joined[0]], axis=1)
 
 
 def _features_or_none(features: np.ndarray | None, m: int) -> np.ndarray:

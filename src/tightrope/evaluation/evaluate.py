@@ -42,7 +42,7 @@ from .scoring import (
     overlap,
 )
 from .targets import LOGGED_POLICY, Judged, Target, target_name
-from .world import LoggedWorld, replay_rows
+from .world import LoggedWorld, dimension, replay_rows
 
 
 def evaluate(
@@ -387,15 +387,7 @@ class View:
         elif log.arm_features is not None and "features" in kinds:
             self.fixed = log.arm_features
         self.eligible = rows.eligible
-        d = next(
-            (
-                int(item.shape[-1])
-                for item in (self.features, self.shown, self.fixed)
-                if item is not None
-            ),
-            0,
-        )
-        self.arms = Arms(K, features=self.fixed, dimension=d, rewards=log.rewards)
+        self.arms = Arms(K, features=self.fixed, dimension=dimension(self), rewards=log.rewards)
         check_fit(policy, self.arms)
 
     def arrays(

@@ -1,7 +1,7 @@
 """Two compiled ways to let a policy learn from a log: a world with its contexts and fitted rewards,
 and replay of its rows."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,12 +60,10 @@ class LoggedWorld(NamedTuple):
         return self.best[self.round[0]] - self.means[self.round[0], action]
 
 
-def dimension(world: LoggedWorld) -> int:
-    """d of the features that policies see, 0 without."""
-    for item in (world.features, world.shown, world.fixed):
-        if item is not None:
-            return int(item.shape[-1])
-    return 0
+def dimension(view: Any) -> int:
+    """d of the features that policies see, 0 without. view: a world, or the rows of a log."""
+    shown = (view.features, view.shown, view.fixed)
+    return next((int(item.shape[-1]) for item in shown if item is not None), 0)
 
 
 @returns_views

@@ -45,18 +45,8 @@ class SharedLogistic(NamedTuple):
     scores: Scratch  # (K,)
 
 
-class ArmLogistic(NamedTuple):
-    """A regression for each arm."""
-
-    features: Derived  # (K, d) of fixed arms, else zeros
-    lam: float
-    rewards: Count  # (2,) their number and their sum
-    theta: Finite  # (K, n)
-    root: Finite  # (K, n, n)
-    row: Scratch  # (n,)
-    turned: Scratch  # (n,)
-    direction: Scratch  # (n,)
-    scores: Scratch  # (K,)
+class ArmLogistic(SharedLogistic):
+    """A regression for each arm: theta is (K, n) and root (K, n, n)."""
 
 
 Logistic: TypeAlias = SharedLogistic | ArmLogistic

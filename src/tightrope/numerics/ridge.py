@@ -84,11 +84,6 @@ __all__ = [
 
 
 @verb
-def predict(model, context):
-    """Bring mean and square up to date for this round's arms."""
-
-
-@verb
 def learn(model, context, arm, reward):
     """Take in one reward. Returns an error e and a divisor c: with theta drawn to 0 the least
     penalised sum of squares grows by e^2 / c.
@@ -99,6 +94,10 @@ def learn(model, context, arm, reward):
 
 class OneRegression:
     """The verbs of forms that have one regression for all arms, for those without an own answer."""
+
+    @verb
+    def predict(self, context):
+        """Bring mean and square up to date for this round's arms. Where these stay, `learn` did."""
 
     @verb
     def untried(self, eligible):
@@ -144,7 +143,37 @@ class OneRegression:
         `predict` first. O(K^2) evaluations of a normal distribution."""
         return False
 
+    @verb
+    def correlate(self, arm, out):
+        """out[k] <- x_k' V^-1 x_arm. Call `predict` first. O(K d + d^2)."""
+        multiply(self.inverse, self.features[arm], self.direction)
+        for k in range(out.shape[0]):
+            out[k] = inner(self.features[k], self.direction)
 
+    @verb
+    def add_features(self, context, total, arm, weight):
+        """total += weight x_arm, for a sum of features: weights on the arms where the model lives
+        in arm space, a vector elsewhere."""
+        features = value_or(context.features, self.features)
+        for i in range(total.shape[0]):
+            total[i] += weight * features[arm, i]
+
+    @verb
+    def project(self, total, cross):
+        """Mean and squared width <theta_hat, z>, z' V^-1 z of z = total; cross[k] <- x_k' V^-1 z.
+        Call `predict` first. O(d^2 + K d)."""
+        K, d = self.features.shape
+        self.direction[:] = 0.0
+        for j in range(d):
+            for i in range(d):
+                self.direction[i] += total[j] * self.inverse[j, i]
+        for k in range(K):
+            cross[k] = inner(self.features[k], self.direction)
+        return inner(total, self.theta), max(inner(total, self.direction), 0.0)
+
+
+predict, correlate = OneRegression.predict, OneRegression.correlate
+add_features, project = OneRegression.add_features, OneRegression.project
 untried, best_arm, penalty = OneRegression.untried, OneRegression.best_arm, OneRegression.penalty
 regained, sample = OneRegression.regained, OneRegression.sample
 win_chances = OneRegression.win_chances
@@ -153,23 +182,6 @@ win_chances = OneRegression.win_chances
 @verb
 def refresh(model):
     """Replace the rank-one path by a fresh factorisation."""
-
-
-@verb
-def correlate(model, arm, out):
-    """out[k] <- x_k' V^-1 x_arm. Call `predict` first."""
-
-
-@verb
-def add_features(model, context, total, arm, weight):
-    """total += weight x_arm, for a sum of features: weights on the arms where the model lives in
-    arm space, a vector elsewhere."""
-
-
-@verb
-def project(model, total, cross):
-    """Mean and squared width <theta_hat, z>, z' V^-1 z of z = total; cross[k] <- x_k' V^-1 z. Call
-    `predict` first."""
 
 
 # Parts that the forms share: the factor of V from the pulls, its inverse, a prediction, one
@@ -424,27 +436,6 @@ def sample_theta(model, scale, features, out, rng):
         out[k] = inner(features[k], model.direction)
 
 
-@lean
-def project_vector(model, total, cross):
-    """`project` where the model keeps V^-1 and sums are vectors. O(d^2 + K d)."""
-    K, d = model.features.shape
-    model.direction[:] = 0.0
-    for j in range(d):
-        for i in range(d):
-            model.direction[i] += total[j] * model.inverse[j, i]
-    for k in range(K):
-        cross[k] = inner(model.features[k], model.direction)
-    return inner(total, model.theta), max(inner(total, model.direction), 0.0)
-
-
-@lean
-def correlate_features(model, arm, out):
-    """`correlate` where the model keeps V^-1. O(K d + d^2)."""
-    multiply(model.inverse, model.features[arm], model.direction)
-    for k in range(out.shape[0]):
-        out[k] = inner(model.features[k], model.direction)
-
-
 # `ArmRidge`: the regression in the space of the arms, where features are fixed and few arms share
 # many of them.
 
@@ -472,10 +463,6 @@ class ArmRidge(NamedTuple):
     column: Squarable  # (1,) c, the constant column
     centre: Finite  # (1,) m, what an intercept is drawn to
     intercept: bool  # whether the last column is constant
-
-    @jit
-    def predict(self, context):
-        pass
 
     @jit
     def learn(self, context, arm, reward):
@@ -700,19 +687,6 @@ class ContextRidge(NamedTuple):
         solve_lower_transposed(self.factor, self.theta)
         invert_from_factor(self.factor, self.inverse, self.direction)
         require_finite(self.theta)
-
-    @jit
-    def correlate(self, arm, out):
-        correlate_features(self, arm, out)
-
-    @jit
-    def add_features(self, context, total, arm, weight):
-        for i in range(total.shape[0]):
-            total[i] += weight * context.features[arm, i]
-
-    @jit
-    def project(self, total, cross):
-        return project_vector(self, total, cross)
 
 
 def shown_features(
@@ -1163,10 +1137,6 @@ class FeatureRidge(NamedTuple):
     intercept: bool
 
     @jit
-    def predict(self, context):
-        pass
-
-    @jit
     def learn(self, context, arm, reward):
         K, d = self.features.shape
         self.pulls[arm] += 1.0
@@ -1228,19 +1198,6 @@ class FeatureRidge(NamedTuple):
             self.mean[k] = self.base[k] + anchor * self.side[k]
         require_finite(self.mean)
         require_finite(self.square)
-
-    @jit
-    def correlate(self, arm, out):
-        correlate_features(self, arm, out)
-
-    @jit
-    def add_features(self, context, total, arm, weight):
-        for i in range(total.shape[0]):
-            total[i] += weight * self.features[arm, i]
-
-    @jit
-    def project(self, total, cross):
-        return project_vector(self, total, cross)
 
 
 ALIKE = (

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..compiled.kernels import jit, lean
-from ..core.fields import Field
+from ..core.fields import Field, Stored
 from ..core.policy import Policy
 from ..core.registry import LARGEST_REWARD
-from ..core.types import Stored
-from ..core.verbs import admit, reward_range
+from ..core.verbs import admit, chances, reward_range
 from ..numerics.counts import count_reward
 from ..numerics.ridge import check_context
 from ..numerics.states import copied, grown, longer_counts, merged, merged_counts
@@ -29,6 +28,15 @@ class CountPolicy(Policy):
 
     def merge(self, first, second):
         return merged_counts(first, second)
+
+
+class KnowsChances(Policy):
+    """A policy whose `chances` always say the probability of every arm."""
+
+    def propensity(self, state, context, action, rng):
+        out = np.empty(state.model.mean.size)
+        chances(self, state, context, out)
+        return float(out[action]), 0.0
 
 
 class RegressionPolicy(Policy):

@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike
 from ..compiled.kernels import jit, lean, python_of
 from ..core import checks
 from ..core.fields import (
+    Array,
     Declared,
     Field,
+    Given,
     Matrix,
+    Stored,
     Vector,
     choice,
     derived,
@@ -39,7 +42,7 @@ from ..core.policy import (
 )
 from ..core.registry import recipe
 from ..core.streams import stream
-from ..core.types import Array, Given, Oracle, Stored
+from ..core.types import Oracle
 from ..core.verbs import VERBS, Arms, Context
 from ..solvers.oracles import Partition, TopK, choose
 

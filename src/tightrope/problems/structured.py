@@ -13,7 +13,10 @@ from numpy.typing import ArrayLike
 from ..compiled.kernels import jit
 from ..core import checks
 from ..core.fields import (
+    Array,
+    Given,
     Matrix,
+    Stored,
     Vector,
     derived,
     flag,
@@ -26,7 +29,7 @@ from ..core.fields import (
 )
 from ..core.policy import Problem
 from ..core.registry import recipe
-from ..core.types import Array, Given, Oracle, Stored
+from ..core.types import Oracle
 from ..core.verbs import Arms, Context
 from ..solvers import oracles
 from ..solvers.oracles import TopK, choose, set_size

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import PART, lean, shared_overload
 from ..core import checks
-from ..core.fields import checkpoints, real, unchecked
+from ..core.fields import Given, Stored, checkpoints, real, unchecked
 from ..core.policy import Monitor, monitor
-from ..core.types import Given, Stored
 from ..core.verbs import event, mean, value_or
 from ..numerics.counts import is_checkpoint
 

@@ -17,9 +17,8 @@ from typing import Literal
 import numpy as np
 
 from ...compiled.kernels import jit
-from ...core.fields import choice, real
+from ...core.fields import Given, choice, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.counts import (
     DIVERGENCES,

@@ -25,9 +25,8 @@ import math
 from typing import Literal
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import choice
+from ...core.fields import Given, choice
 from ...core.policy import policy, preset
-from ...core.types import Given
 from ...numerics.counts import argmax, largest, one_hot
 from .guarantee import (
     Guaranteed,

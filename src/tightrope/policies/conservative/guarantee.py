@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiled.kernels import lean
-from ...core.fields import checkpoints, choice, integer, real, reward_ends, vector
+from ...core.fields import Given, Stored, checkpoints, choice, integer, real, reward_ends, vector
 from ...core.policy import Policy, is_policy, label
-from ...core.types import Arguments, Explanation, Given, Stored
+from ...core.types import Arguments, Explanation
 from ...core.verbs import Arms, Context, allowed, reward_range
 from ...numerics.counts import argmax, intervals, largest, remaining
 from ...numerics.ridge import ArmRidge, Ridge, check_context, new_ridge, sum_size

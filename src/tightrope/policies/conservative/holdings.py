@@ -23,7 +23,7 @@ from .ledger import (
 )
 from .safe import SafeState
 from .safesegments import SafeSegments, SegmentState, segment_ledger
-from .set_guarantee import GuardsSets, SetState, norm, set_beta, sets_bound
+from .safesets import SafeSets, SetState, norm, set_beta, sets_bound
 
 
 def ledger_of(state: State) -> ArmLedger | SetState | None:
@@ -145,7 +145,7 @@ def own_bound(policy: Guaranteed, kept: ArmLedger, context: Context) -> float:
     return float(kept.ledger[0].bound)
 
 
-def bound_of_sets(policy: GuardsSets, kept: SetState) -> tuple[float, Explanation]:
+def bound_of_sets(policy: SafeSets, kept: SetState) -> tuple[float, Explanation]:
     ledger = kept.ledger[0]
     bound = sets_bound(policy, kept)
     if math.isnan(policy.baseline_mean):

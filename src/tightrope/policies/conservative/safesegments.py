@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Kind, StateOf, derived, integer, vector
+from ...core.fields import Given, Kind, StateOf, Stored, derived, integer, vector
 from ...core.policy import Policy, inner_policy, label, policy
-from ...core.types import Given, State, Stored
+from ...core.types import State
 from ...core.verbs import (
     Arms,
     Context,

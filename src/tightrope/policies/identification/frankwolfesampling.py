@@ -23,7 +23,6 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import Extended, Scratch
 from ...core.policy import policy
-from ...core.verbs import select
 from ...numerics.counts import one_hot
 from .game import (
     Game,
@@ -104,7 +103,7 @@ class FrankWolfeSampling(GapStop):
         return state
 
     def explain(self, state, context, rng):
-        probability = one_hot(select(self, state, context, rng), state.shares.size)
+        probability = one_hot(self.select(state, context, rng), state.shares.size)
         index = state.shares * state.model.progress[0]["rounds"] - state.model.pulls
         return gap_report(self, state, index, probability) | {"shares": state.shares.copy()}
 

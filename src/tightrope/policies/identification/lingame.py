@@ -24,7 +24,7 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import Extended, Scratch
 from ...core.policy import policy
-from ...core.verbs import allowed, select
+from ...core.verbs import allowed
 from ...numerics.counts import one_hot
 from .game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
 from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
@@ -103,7 +103,7 @@ class LinGame(GapStop):
         return state
 
     def explain(self, state, context, rng):
-        probability = one_hot(select(self, state, context, rng), state.weights.size)
+        probability = one_hot(self.select(state, context, rng), state.weights.size)
         return gap_report(self, state, state.tracked - state.model.pulls, probability) | {
             "mixture": state.weights.copy()
         }

@@ -16,10 +16,8 @@ pair appears.
 from typing import Literal, NamedTuple
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import choice, real
+from ...core.fields import Given, choice, real
 from ...core.policy import policy
-from ...core.types import Given
-from ...core.verbs import select
 from ...numerics.counts import one_hot
 from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
 from .sampling import Greedy, Ratio, compare, new_rule, next_arm
@@ -85,7 +83,7 @@ class LinGapE(GapStop):
 
     def explain(self, state, context, rng):
         scores = state.rule.scores
-        probability = one_hot(select(self, state, context, rng), scores.size)
+        probability = one_hot(self.select(state, context, rng), scores.size)
         name = "design" if self.rule else "direction_scores"
         return gap_report(self, state, scores, probability) | {name: scores.copy()}
 

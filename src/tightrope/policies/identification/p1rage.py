@@ -27,7 +27,6 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import ArmIndex, Count, Extended, Finite, Flag, Record, real
 from ...core.policy import policy
-from ...core.verbs import evidence
 from ...numerics import special
 from ...numerics.counts import argmax
 from ...numerics.linalg import solve_lower_transposed
@@ -44,7 +43,7 @@ from ...solvers.programs import (
 from .models import checked_features, coordinates
 from .stopping import (
     NO_ESTIMATES,
-    Answering,
+    Certifying,
     error_estimate,
     new_answer,
     refuse_broken,
@@ -88,7 +87,7 @@ class P1RAGEState(NamedTuple):
     stops=True,
     examples=({"epsilon": 0.1, "delta": 0.1},),
 )
-class P1RAGE(Answering):
+class P1RAGE(Certifying):
     """Draw arms at random, half of the time by the design for gaps as estimated and half by the
     G-optimal one, until a budget is used up.
 
@@ -102,8 +101,6 @@ class P1RAGE(Answering):
         Size of the means; phases look at gaps of a half, a quarter, .. of it.
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     scale: float = real(default=1.0, above=0)
 
     def init(self, arms):
@@ -178,7 +175,7 @@ class P1RAGE(Answering):
         shares, known = state.designs.shares, bool(state.answer[0]["rounds"] >= 2.0)
         square = variances(state, state.designs.features) if known else np.zeros(shares.size)
         own = report(state.mean, quantile(self, state), square, shares, shares.copy(), known)
-        return own | evidence(self, state) | {"leader": int(state.answer[0]["leader"])}
+        return own | self.evidence(state) | {"leader": int(state.answer[0]["leader"])}
 
 
 @lean

@@ -24,7 +24,6 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import Extended, Finite, Flag, real, scale_bound
 from ...core.policy import policy
-from ...core.verbs import evidence, select
 from ...numerics.counts import argmax, one_hot
 from ...solvers.programs import (
     MOST_ITERATIONS,
@@ -45,7 +44,7 @@ from .models import (
 from .stopping import (
     NO_ESTIMATES,
     Answer,
-    Answering,
+    Certifying,
     eliminate,
     leads_over_survivors,
     new_answer,
@@ -62,7 +61,7 @@ ACCURACY = 0.01  # of the designs: far below `rounding`
     stops=True,
     examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
 )
-class RAGE(Answering):
+class RAGE(Certifying):
     """Phase t measures all differences of survivors to accuracy 2^-(t+1) by an optimal design and
     drops who is clearly beaten.
 
@@ -78,8 +77,6 @@ class RAGE(Answering):
         Allowance of the paper's rounding procedure, which enlarges N_t.
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     noise: float = scale_bound(default=1.0, above=0)
     rounding: float = real(default=0.1, least=0)
 
@@ -147,10 +144,10 @@ class RAGE(Answering):
         model, answer = state.model, state.answer[0]
         known = bool(answer["phase"] > 1 or answer["certified"])
         C = self.noise * math.sqrt(2.0 * confidence(self, state, max(answer["phase"], 1.0)))
-        probability = one_hot(select(self, state, context, rng), state.plan.size)
+        probability = one_hot(self.select(state, context, rng), state.plan.size)
         return (
             report(model.mean, C, np.diag(model.product), state.plan, probability, known)
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(answer["leader"]),
                 "survivors": state.survivors.copy(),

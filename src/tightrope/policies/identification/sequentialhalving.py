@@ -20,10 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Count, Derived, Finite, Flag, RewardSum, choice, flag, integer
+from ...core.fields import Count, Derived, Finite, Flag, Given, RewardSum, choice, flag, integer
 from ...core.policy import policy
-from ...core.types import Given
-from ...core.verbs import select
 from ...numerics.counts import one_hot
 from .stopping import Answer, Answering, new_answer, refuse_broken, report
 
@@ -123,7 +121,7 @@ class SequentialHalving(Answering):
 
     def explain(self, state, context, rng):
         known, pulls = bool(state.pulls.all()), np.maximum(state.pulls, 1.0)
-        chance = one_hot(select(self, state, context, rng), pulls.size)
+        chance = one_hot(self.select(state, context, rng), pulls.size)
         own = report(
             state.sums / pulls, 1.0, 1.0 / pulls, state.survivors.astype(np.float64), chance, known
         )

@@ -9,15 +9,15 @@ themselves: it would keep Numba from leaving out reference counts, up to 0.3 us 
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import ArmIndex, Record, choice, flag, real, scale_bound
+from ...core.fields import ArmIndex, Given, Record, Stored, choice, flag, real, scale_bound
 from ...core.policy import Policy
-from ...core.types import Explanation, Given, Stored
-from ...core.verbs import allowed, evidence
+from ...core.types import Explanation
+from ...core.verbs import allowed
 from ...numerics.counts import (
     DIVERGENCES,
     argmax,
@@ -52,14 +52,6 @@ BROKEN = (
 )
 
 
-class Question(Protocol):
-    """An identification policy, as far as what it asks goes."""
-
-    epsilon: float  # how much worse than the best the named arm may be
-    delta: float  # how likely a certified answer may be wrong
-    noise: float  # sub-Gaussian scale of the rewards
-
-
 class Answering(Policy):
     """The base of policies that write an ANSWER into `state.answer`: when they have stopped, the
     arm they name, when they refuse."""
@@ -81,6 +73,14 @@ class Answering(Policy):
 
     def admit(self, state, context):
         refuse_broken(state)
+
+
+class Certifying(Answering):
+    """What is asked for: an arm that is at most epsilon worse than the best, and with probability
+    at most delta another one."""
+
+    epsilon: float = real(default=0.0, least=0)
+    delta: float = real(default=0.05, above=0, below=1)
 
 
 def refuse_broken(state: Any) -> None:
@@ -171,14 +171,15 @@ NO_ESTIMATES = {"gap_bound": math.inf, "error": 1.0, "samples_remaining": math.i
 
 
 def support(
-    policy: Question,
+    policy: Any,
     state: Any,
     mean: np.ndarray,
     squares: np.ndarray,
     samples_remaining: Callable[[], float],
 ) -> dict[str, float]:
-    """`evidence` of a policy that has estimates. samples_remaining: forecast, called only where the
-    answer is not certified."""
+    """`evidence` of a policy with epsilon, delta and noise that has estimates.
+
+    samples_remaining: forecast, called only where the answer is not certified."""
     answer = state.answer[0]
     left = 0.0 if answer["certified"] else float(samples_remaining())
     error = error_estimate(mean, squares, int(answer["leader"]), policy.epsilon, policy.noise)
@@ -189,7 +190,7 @@ def support(
     }
 
 
-def error_of_answer(policy: Question, answer: Any, estimate: float) -> float:
+def error_of_answer(policy: Certifying, answer: Any, estimate: float) -> float:
     """An estimate of the error, but no more than delta where the answer is certified: the proof
     knows better."""
     return min(estimate, policy.delta) if answer["certified"] else estimate
@@ -264,11 +265,9 @@ ROOT_TOLERANCE = 1e-14
 MOST_STEPS = 100
 
 
-class Chernoff(Answering):
+class Chernoff(Certifying):
     """Parameters of these policies, and the rewards they take."""
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     rewards: Given[Literal["bernoulli", "gaussian"], int] = choice(
         *DIVERGENCES, default="bernoulli"
     )
@@ -508,11 +507,9 @@ def least_squares_means(model: GapRidge | PairRidge) -> np.ndarray:
 # Uniform and the linear games share it.
 
 
-class GapStop(Answering):
+class GapStop(Certifying):
     """Parameters of policies with this stop, and the grounds of their answer."""
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     lam: float = real(default=1.0, above=0)
     noise: float = scale_bound(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
@@ -534,9 +531,7 @@ def decide_by_gaps(policy, state):
     settle(answer, checksum, answer["bound"] <= policy.epsilon)
 
 
-def gap_evidence(
-    policy: Question, state: Any, shares: np.ndarray | None = None
-) -> dict[str, float]:
+def gap_evidence(policy: GapStop, state: Any, shares: np.ndarray | None = None) -> dict[str, float]:
     """`evidence` under this stop. shares: (K,) if the policy samples in fixed shares."""
     model = state.model
     if model.progress[0]["unpulled"] > 0:
@@ -557,7 +552,7 @@ def gap_evidence(
 
 
 def gap_report(
-    policy: Question, state: Any, index: np.ndarray, probability: np.ndarray
+    policy: GapStop, state: Any, index: np.ndarray, probability: np.ndarray
 ) -> Explanation:
     """`explain` under this stop. index: (K,) what the sampling rule compares; probability: (K,) of
     every arm to be sampled now."""
@@ -565,7 +560,7 @@ def gap_report(
     known = model.progress[0]["unpulled"] == 0
     return (
         report(model.mean, answer["radius"], model.square, index, probability, known)
-        | evidence(policy, state)
+        | policy.evidence(state)
         | {
             "leader": int(answer["leader"]),
             "challenger": int(answer["challenger"]),

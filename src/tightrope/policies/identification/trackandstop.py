@@ -23,7 +23,7 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import Extended, real
 from ...core.policy import policy
-from ...core.verbs import allowed, evidence, select
+from ...core.verbs import allowed
 from ...numerics.counts import Counts, count_reward, first_unpulled, new_counts, one_hot
 from .sampling import chernoff_evidence, chernoff_report, fewest_pulls, fill_shares
 from .stopping import Answer, Chernoff, answer_without_data, decide_by_chernoff
@@ -104,10 +104,10 @@ class TrackAndStop(Chernoff):
 
     def explain(self, state, context, rng):
         index = state.counts.rounds[0] * state.shares - state.counts.pulls
-        probability = one_hot(select(self, state, context, rng), index.size)
+        probability = one_hot(self.select(state, context, rng), index.size)
         return (
             chernoff_report(self, state, index, probability)
-            | evidence(self, state)
+            | self.evidence(state)
             | {"shares": state.shares.copy()}
         )
 

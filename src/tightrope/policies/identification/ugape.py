@@ -22,10 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Extended, NonNegative, real
+from ...core.fields import Extended, Given, NonNegative, real
 from ...core.policy import policy
-from ...core.types import Given
-from ...core.verbs import allowed, evidence, select
+from ...core.verbs import allowed
 from ...numerics.counts import (
     Counts,
     count_reward,
@@ -37,7 +36,7 @@ from ...numerics.counts import (
     one_hot,
 )
 from ...numerics.posterior import student_width
-from .stopping import NO_ESTIMATES, STEPS, Answer, Answering, new_answer, settle, support
+from .stopping import NO_ESTIMATES, STEPS, Answer, Certifying, new_answer, settle, support
 
 
 @policy(
@@ -49,7 +48,7 @@ from .stopping import NO_ESTIMATES, STEPS, Answer, Answering, new_answer, settle
         {"epsilon": 0.1, "delta": 0.1, "noise": None},
     ),
 )
-class UGapE(Answering):
+class UGapE(Certifying):
     """Sample the less certain of the arm with the smallest gap bound and its rival; stop when that
     bound is at most epsilon.
 
@@ -63,8 +62,6 @@ class UGapE(Answering):
         Sub-Gaussian scale; None: Gaussian rewards with unknown variances.
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     noise: Given[float | None, float] = real(default=1.0, above=0, none="unknown")
 
     class State(NamedTuple):
@@ -156,14 +153,14 @@ class UGapE(Answering):
             if math.isnan(self.noise)
             else np.array([half_width(self, N, K, n) if n else math.inf for n in pulls])
         )
-        probability = one_hot(select(self, state, context, rng), K)
+        probability = one_hot(self.select(state, context, rng), K)
         arms = intervals(np.where(known, means(state.counts), math.nan), width) | {
             "index": width.copy(),
             "probability": probability,
         }
         return (
             arms
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(state.answer[0]["leader"]),
                 "challenger": int(state.answer[0]["challenger"]),

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...compiled.kernels import jit
 from ...core.policy import policy
-from ...core.verbs import select
 from ...numerics.counts import one_hot
 from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
 from .sampling import fewest_pulls
@@ -73,5 +72,5 @@ class Uniform(GapStop):
     def explain(self, state, context, rng):
         pulls = state.model.pulls
         return gap_report(
-            self, state, -pulls, one_hot(select(self, state, context, rng), pulls.size)
+            self, state, -pulls, one_hot(self.select(state, context, rng), pulls.size)
         )

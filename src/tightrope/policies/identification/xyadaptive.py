@@ -19,16 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Flag, real, scale_bound
+from ...core.fields import Flag, Given, real, scale_bound
 from ...core.policy import policy
-from ...core.types import Given
-from ...core.verbs import evidence
 from .models import PairRidge, checked_features, coordinates, drop_data, learn, new_pair_ridge
 from .sampling import shrinking_probability, unpulled_or_shrinking
 from .stopping import (
     SQRT8,
     Answer,
-    Answering,
+    Certifying,
     eliminate,
     leads_over_survivors,
     new_answer,
@@ -44,7 +42,7 @@ from .stopping import (
     stops=True,
     examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
 )
-class XYAdaptive(Answering):
+class XYAdaptive(Certifying):
     """XY-static among the survivors, phase by phase; every phase forgets the data of the phase
     before.
 
@@ -66,8 +64,6 @@ class XYAdaptive(Answering):
         of every arm.
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     noise: float = scale_bound(default=1.0, above=0)
     alpha: float = real(default=0.1, above=0, below=1)
     constant: float = real(default=SQRT8, above=0)
@@ -148,7 +144,7 @@ class XYAdaptive(Answering):
         index, probability = shrinking_probability(model, state.survivors, context.eligible)
         return (
             report(model.mean, C, np.diag(model.product), index, probability, known)
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(answer["leader"]),
                 "survivors": state.survivors.copy(),

@@ -17,10 +17,8 @@ from numpy.typing import ArrayLike
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import Finite, flag, real, scale_bound, vector
+from ...core.fields import Finite, Given, flag, real, scale_bound, vector
 from ...core.policy import policy
-from ...core.types import Given
-from ...core.verbs import evidence, select
 from ...numerics.counts import first_unpulled, one_hot, static_factor
 from ...solvers.programs import GAP, optimal_design
 from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
@@ -156,10 +154,10 @@ class XYOracle(Answering):
             state.answer[0],
             state.model.progress[0]["unpulled"] == 0,
         )
-        probability = one_hot(select(self, state, context, rng), state.behind.size)
+        probability = one_hot(self.select(state, context, rng), state.behind.size)
         return (
             report(model.mean, answer["radius"], model.square, state.design, probability, known)
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(answer["leader"]),
                 "challenger": int(answer["challenger"]),

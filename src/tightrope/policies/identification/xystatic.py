@@ -18,7 +18,6 @@ import numpy as np
 from ...compiled.kernels import jit
 from ...core.fields import Flag, real, scale_bound
 from ...core.policy import policy
-from ...core.verbs import evidence
 from ...numerics.counts import argmax
 from .models import PairRidge, checked_features, coordinates, learn, new_pair_ridge
 from .sampling import shrinking_probability, unpulled_or_shrinking
@@ -26,7 +25,7 @@ from .stopping import (
     NO_ESTIMATES,
     SQRT8,
     Answer,
-    Answering,
+    Certifying,
     compare_with_leader,
     forecast,
     new_answer,
@@ -43,7 +42,7 @@ from .stopping import (
     stops=True,
     examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
 )
-class XYStatic(Answering):
+class XYStatic(Certifying):
     """Sample what most shrinks the widest of all differences; stop when the empirical best beats
     every other arm by more than the bound.
 
@@ -59,8 +58,6 @@ class XYStatic(Answering):
         Of the bound, 2 sqrt(2) or sqrt(2).
     """
 
-    epsilon: float = real(default=0.0, least=0)
-    delta: float = real(default=0.05, above=0, below=1)
     noise: float = scale_bound(default=1.0, above=0)
     constant: float = real(default=SQRT8, above=0)
 
@@ -120,7 +117,7 @@ class XYStatic(Answering):
         known = model.progress[0]["unpulled"] == 0
         return (
             report(model.mean, answer["radius"], np.diag(model.product), index, probability, known)
-            | evidence(self, state)
+            | self.evidence(state)
             | {
                 "leader": int(answer["leader"]),
                 "challenger": int(answer["challenger"]),

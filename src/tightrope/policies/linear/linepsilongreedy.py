@@ -15,18 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import flag, real
+from ...core.fields import Given, flag, real
 from ...core.policy import policy
-from ...core.types import Given
-from ...core.verbs import Context, allowed
+from ...core.verbs import allowed, chances
 from ...numerics.counts import argmax, count_eligible, intervals, uniform_arm
 from ...numerics.noise import Noise, new_noise, take_in
 from ...numerics.ridge import Ridge, new_model, predict
-from ..bases import RidgePolicy
+from ..bases import KnowsChances, RidgePolicy
 
 
 @policy("features", "contexts", paper="Sutton, Barto 1998; Yang & Toni 2020, section 5")
-class LinEpsilonGreedy(RidgePolicy):
+class LinEpsilonGreedy(KnowsChances, RidgePolicy):
     """Greedy on x'theta_hat with uniform exploration.
 
     Parameters
@@ -76,16 +75,25 @@ class LinEpsilonGreedy(RidgePolicy):
         take_in(state.model, state.noise, context, action, reward, state.model.intercept)
         return state
 
-    def propensity(self, state, context, action, rng):
-        return float(probabilities(self, state, context)[action]), 0.0
-
     @jit
     def chances(self, state, context, out):
-        fill_chances(self, state, context, out)
+        """out (K,) <- the probability that each arm is played now."""
+        predict(state.model, context)
+        mean, eligible = state.model.mean, context.eligible
+        best, number = leaders(mean, eligible)
+        floor = self.epsilon / count_eligible(mean.shape[0], eligible)
+        greedy = (1.0 - self.epsilon) / number
+        for k in range(out.shape[0]):
+            out[k] = (
+                floor + (greedy if k == best or (number > 1 and mean[k] == mean[best]) else 0.0)
+                if allowed(eligible, k)
+                else 0.0
+            )
         return True
 
     def explain(self, state, context, rng):
-        probability = probabilities(self, state, context)
+        probability = np.empty(state.model.mean.size)
+        chances(self, state, context, probability)
         mean = state.noise.sums[0].origin + state.model.mean
         report = intervals(
             mean, np.sqrt(state.model.square)
@@ -101,29 +109,3 @@ def leaders(values, eligible):
     for k in range(best + 1, values.shape[0]):
         number += 1 if allowed(eligible, k) and values[k] == values[best] else 0
     return best, number
-
-
-@lean
-def fill_chances(policy, state, context, out):
-    """out (K,) <- the probability that each arm is played now."""
-    predict(state.model, context)
-    mean, eligible = state.model.mean, context.eligible
-    best, number = leaders(mean, eligible)
-    floor, greedy = (
-        policy.epsilon / count_eligible(mean.shape[0], eligible),
-        (1.0 - policy.epsilon) / number,
-    )
-    for k in range(out.shape[0]):
-        out[k] = (
-            floor + (greedy if k == best or (number > 1 and mean[k] == mean[best]) else 0.0)
-            if allowed(eligible, k)
-            else 0.0
-        )
-
-
-def probabilities(
-    policy: LinEpsilonGreedy, state: LinEpsilonGreedy.State, context: Context
-) -> np.ndarray:
-    out = np.empty(state.model.mean.size)
-    fill_chances(policy, state, context, out)
-    return out

@@ -22,9 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Count, Scratch, real
-from ...core.policy import Policy, policy
-from ...core.types import Given, Stored
+from ...core.fields import Count, Given, Scratch, Stored, real
+from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.counts import (
     argmax,
@@ -37,6 +36,7 @@ from ...numerics.linalg import cholesky, solve_lower
 from ...numerics.posterior import categorical
 from ...numerics.ridge import ALIKE, Ridge, check_context, correlate, learn, new_ridge, predict
 from ...numerics.states import longer_ridge, merged_ridge
+from ..bases import KnowsChances
 
 ENOUGH = 2.0  # times d: the largest ||x||^2 that a design may leave in its own information
 STEPS = 8  # times d, at most
@@ -44,7 +44,7 @@ FLOOR = 1e-6  # of the information, along directions that hardly any weight is o
 
 
 @policy("features", "contexts", paper="Balagopalan, Jun 2024")
-class LinMED(Policy):
+class LinMED(KnowsChances):
     """Minimum empirical divergence for linear rewards: p_k in proportion to q_k exp(-gap_k^2 /
     (beta ||x_best - x_k||^2_{V^-1})).
 
@@ -116,9 +116,6 @@ class LinMED(Policy):
         learn(state.model, context, action, reward)
         state.rounds[0] += 1.0
         return state
-
-    def propensity(self, state, context, action, rng):
-        return chance(self, state, context, action), 0.0
 
     @jit
     def chances(self, state, context, out):
@@ -194,12 +191,6 @@ def fill_weights(policy, state, context):
         state.weight[k] = q * state.share[k]
         total += state.weight[k]
     return total
-
-
-@lean
-def chance(policy, state, context, arm):
-    total = fill_weights(policy, state, context)
-    return state.weight[arm] / total
 
 
 @lean

@@ -22,9 +22,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Count, Scratch, flag, real
+from ...core.fields import Count, Given, Scratch, Stored, flag, real
 from ...core.policy import policy
-from ...core.types import Given, Sampled, Stored
+from ...core.types import Sampled
 from ...core.verbs import Context
 from ...numerics.counts import count_eligible, intervals
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in

@@ -25,9 +25,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Extended, Scratch, choice, flag, real
+from ...core.fields import Extended, Given, Scratch, Stored, choice, flag, real
 from ...core.policy import policy, preset
-from ...core.types import Given, Stored
 from ...numerics.counts import argmax, determinant_radius, horizon_radius, intervals, one_hot
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
 from ...numerics.ridge import (

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit
-from ...core.fields import flag, real
+from ...core.fields import Given, flag, real
 from ...core.policy import Policy, policy
-from ...core.types import Given, Sampled
+from ...core.types import Sampled
 from ...core.verbs import value_or
 from ...numerics.counts import argmax
 from ...numerics.linalg import check_digits

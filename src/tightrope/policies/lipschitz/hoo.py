@@ -18,7 +18,6 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import Count, Derived, Finite, Flag, RewardSum, Scratch, real
 from ...core.policy import Policy, policy
-from ...core.verbs import select
 from ...numerics.counts import intervals, one_hot
 from .pooled import arm_in_cell, cells, has_eligible, line_of
 
@@ -109,7 +108,7 @@ class HOO(Policy):
         return state
 
     def explain(self, state, context, rng):
-        chosen = select(self, state, context, rng)
+        chosen = self.select(state, context, rng)
         K = state.points.size
         upper = np.full(K, np.inf)
         for c in np.flatnonzero(

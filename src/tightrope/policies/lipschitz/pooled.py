@@ -18,6 +18,7 @@ from ...core.fields import (
     Derived,
     Extended,
     Finite,
+    Given,
     Kind,
     NonNegative,
     RewardSum,
@@ -25,7 +26,7 @@ from ...core.fields import (
     real,
 )
 from ...core.policy import Policy
-from ...core.types import Explanation, Given, State
+from ...core.types import Explanation, State
 from ...core.verbs import Arms, Context, allowed, select
 from ...numerics.counts import (
     DIVERGENCES,

@@ -19,7 +19,7 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import Derived, Extended, Scratch, real
 from ...core.policy import Policy, policy
-from ...core.verbs import allowed, select
+from ...core.verbs import allowed
 from ...numerics.counts import Counts, argmax, count_reward, intervals, means, new_counts, one_hot
 from .pooled import line_of, nearest
 
@@ -78,7 +78,7 @@ class Zooming(Policy):
         return state
 
     def explain(self, state, context, rng):
-        chosen = select(self, state, context, rng)
+        chosen = self.select(state, context, rng)
         active = state.counts.pulls > 0
         radii = np.array([radius(state, k) for k in range(active.size)])
         report = intervals(means(state.counts), radii)

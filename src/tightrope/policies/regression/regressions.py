@@ -1,22 +1,23 @@
-"""Regressions from outside as a model that answers `predict` and `learn`: scikit-learn's, River's,
-or a function."""
+"""Inverse gap weighting, and the policy that plays it by a regression from outside: scikit-learn's,
+River's, or a function."""
 
 import copy
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiled.kernels import lean
 from ...core import checks
-from ...core.fields import Finite, choice, flag, real
-from ...core.types import Given
+from ...core.fields import Count, Finite, Given, Scratch, Stored, choice, flag, real, unchecked
+from ...core.policy import Policy, policy
 from ...core.verbs import Arms, allowed, value_or
 from ...numerics.counts import argmax, count_eligible
-from ...numerics.noise import bounded
-from ...numerics.ridge import ALIKE
+from ...numerics.noise import Noise, bounded, enter, new_noise, noise_scale, note
+from ...numerics.posterior import categorical
+from ...numerics.ridge import ALIKE, learn, predict
 
 ACCEPTED = (
     "an object with partial_fit and predict (scikit-learn), one with learn_one and predict_one "
@@ -24,12 +25,7 @@ ACCEPTED = (
 )
 
 
-class Regression(Protocol):
-    def scores(self, rows: np.ndarray) -> ArrayLike:
-        """Predicted rewards of rows (n, d)."""
-
-    def take_in(self, row: np.ndarray, reward: float) -> None:
-        """Learn from one reward."""
+# A regression answers `scores` of rows (n, d), its predicted rewards, and `take_in` of one reward.
 
 
 class BatchRegression:
@@ -71,14 +67,14 @@ class FunctionRegression:
         """Nothing: the function learns elsewhere."""
 
 
-KINDS: tuple[tuple[tuple[str, ...], Callable[[object], Regression]], ...] = (
+KINDS: tuple[tuple[tuple[str, ...], Callable[[object], Any]], ...] = (
     (("partial_fit", "predict"), BatchRegression),
     (("learn_one", "predict_one"), Online),
     (("__call__",), FunctionRegression),
 )
 
 
-def kind_of(name: str, model: object) -> Callable[[object], Regression]:
+def kind_of(name: str, model: object) -> Callable[[object], Any]:
     """The class that speaks to a regression; anything else is refused."""
     for methods, kind in KINDS:
         if not isinstance(model, type) and all(
@@ -203,3 +199,88 @@ def weigh(mean, eligible, gamma, weight):
             weight[k] = 1.0 / (number + gamma * (mean[best] - mean[k]))
             rest -= weight[k]
     weight[best] = rest
+
+
+# The policy. When to use it: trees, networks or any other regression that learns row by row
+# predicts rewards better than a linear one. Bound, source: as `SquareCB` of ridge regression, with
+# Reg the square-loss regret of that regression; gamma from the horizon supposes that of a linear
+# one.
+# Deviation: a regression that has seen nothing predicts 0. Its rounds are Python, each with K
+# predictions of that regression. A session with it cannot be saved: files hold no objects. It has
+# the name of the compiled class, which makes it again from its parameters.
+
+
+@policy("features", "contexts", paper="Foster, Rakhlin 2020", compiled=False, public=False)
+class SquareCB(Gaps, Policy):
+    """Inverse gap weighting of the predictions of any regression.
+
+    model: an object with partial_fit and predict, one with learn_one and predict_one, or a function
+    of rows. It is copied: every session and every replication trains its own, with shared=False one
+    for each arm. The other parameters are those of `SquareCB`.
+    """
+
+    model: Any = unchecked(kept=True, words=ACCEPTED)
+
+    class State(NamedTuple):
+        model: Outside
+        noise: Noise
+        gamma: float  # NaN: grows
+        coefficients: int  # that a linear regression would learn
+        rounds: Count  # (1,) rewards so far
+        weight: Scratch  # (K,) probabilities
+
+    @staticmethod
+    def complete(stored: Stored) -> Stored:
+        kind_of("model", stored["model"])
+        return stored
+
+    def init(self, arms):
+        model = new_outside(self.model, arms, self.shared)
+        coefficients = arms.dimension * model.regressions.size
+        return self.State(
+            model,
+            new_noise(),
+            fixed_gamma(self, arms, coefficients),
+            coefficients,
+            np.zeros(1),
+            np.zeros(arms.number),
+        )
+
+    def select(self, state, context, rng):
+        return int(categorical(probabilities(self, state, context), 1.0, rng))
+
+    def update(self, state, context, action, reward):
+        enter(state.noise, reward, True)
+        note(state.noise, *learn(state.model, context, action, reward))
+        state.rounds[0] += 1.0
+        return state
+
+    def propensity(self, state, context, action, rng):
+        return float(probabilities(self, state, context)[action]), 0.0
+
+    def explain(self, state, context, rng):
+        probability = probabilities(self, state, context)
+        mean = state.model.mean.copy()
+        return {
+            "mean": mean,
+            "index": mean,
+            "probability": probability,
+            "gamma": gamma_of(self, state),
+        }
+
+
+def probabilities(policy, state, context):
+    """(K,) every arm's probability."""
+    predict(state.model, context)
+    weigh(state.model.mean, context.eligible, gamma_of(policy, state), state.weight)
+    return state.weight
+
+
+def gamma_of(policy: SquareCB, state: Any) -> float:
+    """Gamma of this round. The compiled rule takes the policy without its model, which no compiled
+    code can."""
+    return float(
+        current_gamma(
+            policy._replace(model=None), state._replace(model=None), noise_scale(state.noise, 0.0)
+        )
+    )

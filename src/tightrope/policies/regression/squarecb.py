@@ -22,16 +22,16 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import Count, Scratch, flag, real, unchecked
+from ...core.fields import Count, Given, Scratch, flag, real, unchecked
 from ...core.policy import Policy, policy
-from ...core.types import Arguments, Given
+from ...core.types import Arguments
 from ...numerics.counts import fill_proportions, intervals
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
 from ...numerics.posterior import categorical
 from ...numerics.ridge import Ridge, new_model, predict, regained, regressions
-from ..bases import RidgePolicy
-from .anysquarecb import SquareCB as AnySquareCB
+from ..bases import KnowsChances, RidgePolicy
 from .regressions import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
+from .regressions import SquareCB as AnySquareCB
 
 
 @policy(
@@ -43,7 +43,7 @@ from .regressions import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
         {"scale": 10.0, "noise": 1.0},
     ),
 )
-class SquareCB(Gaps, RidgePolicy):
+class SquareCB(Gaps, KnowsChances, RidgePolicy):
     """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best
     arm.
 
@@ -132,9 +132,6 @@ class SquareCB(Gaps, RidgePolicy):
         state.rounds[0] += 1.0
         return state
 
-    def propensity(self, state, context, action, rng):
-        return chance(self, state, context, action), 0.0
-
     @jit
     def chances(self, state, context, out):
         fill_weights(self, state, context)
@@ -165,9 +162,3 @@ def fill_weights(policy, state, context):
 @lean
 def learns(policy):
     return math.isnan(policy.gamma) and math.isnan(policy.noise) and policy.growth == SCHEDULE
-
-
-@lean
-def chance(policy, state, context, arm):
-    fill_weights(policy, state, context)
-    return state.weight[arm]

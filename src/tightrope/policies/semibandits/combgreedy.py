@@ -9,15 +9,14 @@ Per round: O(N d) and the oracle.
 
 from typing import Literal
 
-from ...core.fields import choice, real
+from ...core.fields import Given, choice, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.batch_ridge import linear_scores, solve
-from .sets import Scoring, SetPolicy, best_set, features_of, new_state, predictions
+from .sets import LinearSetPolicy, Scoring, best_set, features_of, new_state, predictions
 
 
 @policy("sets", paper="Takemura & Ito 2019, section VII-B1", compiled=False)
-class CombGreedy(SetPolicy):
+class CombGreedy(LinearSetPolicy):
     """The set of largest estimated means; random before the first reward.
 
     Parameters

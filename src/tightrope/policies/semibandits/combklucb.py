@@ -19,9 +19,8 @@ from typing import Literal
 import numpy as np
 
 from ...compiled.kernels import lean
-from ...core.fields import choice, real
+from ...core.fields import Given, choice, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.counts import bernoulli_upper, exploration, means
 from .sets import IndexPolicy, Scoring, unseen_first
 
@@ -48,15 +47,18 @@ class CombKLUCB(IndexPolicy):
     c: float = real(default=3.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
-    def _scoring(self, state):
+    def _scoring(self, state, context, rng):
         mean, upper = means(state.counts), upper_of(self, state.counts, state.counts.sums)
         return Scoring(
             mean, np.where(np.isnan(mean), np.inf, upper - mean), unseen_first(state, upper)
         )
 
-    def _lower(self, state):
-        """(N,) lower bounds of the means: what the same interval says of 1 - reward."""
-        return 1.0 - upper_of(self, state.counts, state.counts.pulls - state.counts.sums)
+    def explain(self, state, context, rng, draws=None):
+        """The lower bounds of the means are what the same interval says of 1 - reward."""
+        losses = state.counts.pulls - state.counts.sums
+        return IndexPolicy.explain(self, state, context, rng, draws) | {
+            "lower": 1.0 - upper_of(self, state.counts, losses)
+        }
 
 
 @lean

@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.fields import choice, flag, real
+from ...core.fields import Given, choice, flag, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.batch_ridge import (
     batch_scale,
     drawn_scores,
@@ -25,7 +24,15 @@ from ...numerics.batch_ridge import (
     settled_scores,
 )
 from ...numerics.noise import bounded
-from .sets import Scoring, SetPolicy, best_set, features_of, new_state_by_width, predictions, radius
+from .sets import (
+    LinearSetPolicy,
+    Scoring,
+    best_set,
+    features_of,
+    new_state_by_width,
+    predictions,
+    radius,
+)
 
 ROUND, ARM = 0, 1
 WIDTH = 0.7  # standard deviations of the posterior
@@ -43,7 +50,7 @@ WIDTH = 0.7  # standard deviations of the posterior
         {"v": "theory", "randomization": "arm"},
     ),
 )
-class CombTS(SetPolicy):
+class CombTS(LinearSetPolicy):
     """Thompson sampling for sets of arms with linear rewards.
 
     Parameters

@@ -18,9 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.fields import choice, real
+from ...core.fields import Given, choice, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...numerics.counts import means, per_pull
 from .sets import IndexPolicy, Scoring, unseen_first
 
@@ -52,7 +51,7 @@ class CombUCB1(IndexPolicy):
     sigma: float = real(default=1.0, above=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
-    def _scoring(self, state):
+    def _scoring(self, state, context, rng):
         counts = state.counts
         width = np.sqrt(
             per_pull(self.alpha * self.sigma**2 * math.log(counts.rounds[0] + 1.0), counts)

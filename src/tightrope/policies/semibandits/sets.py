@@ -8,15 +8,15 @@ how scores are made.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import choice, flag, real
+from ...core.fields import Given, choice, flag, real
 from ...core.policy import Policy
 from ...core.registry import LARGEST_REWARD
-from ...core.types import Explanation, Given, Oracle, Sampled, draws_of
+from ...core.types import Explanation, Oracle, Sampled, draws_of
 from ...core.verbs import Arms, Context
 from ...numerics import special
 from ...numerics.batch_ridge import (
@@ -216,6 +216,22 @@ def round_to(value, grid):
 
 
 @jit
+def mark_top(values, k, best, chosen):
+    """chosen[i] <- whether values[i] is among the k largest, equal ones by index; best: room for
+    FEW_PLACES of them."""
+    n, left, threshold = values.shape[0], k, -math.inf
+    if 0 < k < n:
+        threshold = last_of(values, best[:k]) if k <= FEW_PLACES else kth_largest(values, k)
+    for i in range(n):
+        chosen[i] = k > 0 and values[i] > threshold
+        left -= chosen[i]
+    for i in range(n):
+        if left > 0 and values[i] == threshold:
+            left -= 1
+            chosen[i] = True
+
+
+@jit
 def count_partition(scores, members, first, limits, k, hits):
     """`count_top` with at most limits[g] of each category, which are counted before the k largest
     of what they leave are.
@@ -223,53 +239,25 @@ def count_partition(scores, members, first, limits, k, hits):
     members: (n,) by category, ascending in each. first: (G + 1,) where each category begins in
     members.
     """
-    n = scores.shape[1]
-    kept, values, group, best = (
-        np.empty(n, dtype=np.bool_),
-        np.empty(n),
-        np.empty(n),
-        np.empty(min(k, FEW_PLACES)),
-    )
+    n, best = scores.shape[1], np.empty(FEW_PLACES)
+    kept, chosen = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.bool_)
+    values, arms = np.empty(n), np.empty(n, dtype=np.int64)
     for draw in range(scores.shape[0]):
         row, count = scores[draw], 0
         for g in range(limits.shape[0]):
-            size, left = first[g + 1] - first[g], limits[g]
+            begin, size = first[g], first[g + 1] - first[g]
             for i in range(size):
-                group[i] = row[members[first[g] + i]]
-            threshold = -math.inf
-            if left == 1 < size:  # one of each kind is the usual case
-                for i in range(size):
-                    threshold = max(threshold, group[i])
-            elif 0 < left < size:
-                threshold = kth_largest(group[:size], left)
+                values[i] = row[members[begin + i]]
+            mark_top(values[:size], limits[g], best, chosen)
             for i in range(size):
-                kept[members[first[g] + i]] = left > 0 and group[i] > threshold
-            above = 0
-            for i in range(size):
-                above += group[i] > threshold
-            left -= above
-            for i in range(size):
-                if left > 0 and group[i] == threshold:
-                    left -= 1
-                    kept[members[first[g] + i]] = True
+                kept[members[begin + i]] = chosen[i]
         for i in range(n):
             if kept[i]:
-                values[count] = row[i]
+                values[count], arms[count] = row[i], i
                 count += 1
-        threshold = -math.inf
-        if k < count:
-            threshold = (
-                last_of(values[:count], best) if k <= FEW_PLACES else kth_largest(values[:count], k)
-            )
-        left = k
-        for i in range(n):
-            if kept[i] and row[i] > threshold:
-                left -= 1
-                hits[i] += 1.0
-        for i in range(n):
-            if left > 0 and kept[i] and row[i] == threshold:
-                left -= 1
-                hits[i] += 1.0
+        mark_top(values[:count], k, best, chosen)
+        for i in range(count):
+            hits[arms[i]] += chosen[i]
 
 
 WIDTH = 2.0  # standard errors
@@ -287,26 +275,30 @@ CHUNK = 2**16  # scores drawn together, which stay in the second cache
 
 
 class SetPolicy(Policy):
-    """The base of policies over sets, which differ in how they score arms: `_scoring`, with `ties`
-    for how equal scores are told apart."""
-
-    def _scoring(self, state, context, rng):
-        raise TypeError(f"{type(self).__name__} needs the method _scoring.")
+    """The base of policies over sets, which differ in how they score arms: `_scoring(state,
+    context, rng)`, with `ties` for how equal scores are told apart."""
 
     def select(self, state, context, rng):
         """Where scores are certain; a policy that draws them has a `select` of its own."""
         scoring = self._scoring(state, context, rng)
         return best_set(state, context, scoring.score, self.ties, rng, scoring.zero)
 
-    def update(self, state, context, action, reward):
-        features = features_of(state, context)
-        learn_batch(state.model, features, np.atleast_1d(action), np.atleast_1d(reward))
-        return state
-
     def propensity(self, state, context, action, rng, draws=None):
         return inclusion(
             self, state, context, action, self._scoring(state, context, rng), rng, draws
         )
+
+    def explain(self, state, context, rng, draws=None):
+        return report(self, state, context, self._scoring(state, context, rng), rng, draws)
+
+
+class LinearSetPolicy(SetPolicy):
+    """A policy over sets that learns by a ridge regression."""
+
+    def update(self, state, context, action, reward):
+        features = features_of(state, context)
+        learn_batch(state.model, features, np.atleast_1d(action), np.atleast_1d(reward))
+        return state
 
     def grow(self, state, arms):
         return longer_state(state, arms)
@@ -321,11 +313,8 @@ class SetPolicy(Policy):
         if context.features is not None:
             check_features("context", context.features, state.model.lam)
 
-    def explain(self, state, context, rng, draws=None):
-        return report(self, state, context, self._scoring(state, context, rng), rng, draws)
 
-
-class Optimistic(SetPolicy):
+class Optimistic(LinearSetPolicy):
     """Parameters of optimism for sets (see `C2UCB`)."""
 
     alpha: Given[float | Literal["theory"] | None, float] = real(
@@ -343,7 +332,7 @@ class Optimistic(SetPolicy):
         return new_state_by_width(self, arms, self.alpha, "alpha")
 
 
-class GaussianPrior(SetPolicy):
+class GaussianPrior(LinearSetPolicy):
     """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise
     variance noise^2.
 
@@ -380,12 +369,9 @@ class RidgeSetState(NamedTuple):
     setting: Setting
 
 
-class KnowsSetting(Protocol):
-    """A state of any policy over sets, as far as choosing goes."""
-
-    @property
-    def setting(self) -> Setting:
-        """The arms and the oracle."""
+class CountState(NamedTuple):
+    counts: Counts
+    setting: Setting
 
 
 def new_setting(arms: Arms) -> Setting:
@@ -468,7 +454,7 @@ def predictions(
 
 
 def best_set(
-    state: KnowsSetting,
+    state: RidgeSetState | CountState,
     context: Context,
     scores: np.ndarray,
     ties: int,
@@ -513,12 +499,6 @@ def width_factor(policy: Optimistic, state: RidgeSetState, solved: RidgeSolution
     )
 
 
-class BreaksTies(Protocol):
-    """A policy over sets, as far as equal scores go."""
-
-    ties: int  # by index (0), or at random (1)
-
-
 def no_draws(draws: int) -> np.ndarray:
     raise TypeError("these scores are not drawn.")
 
@@ -539,8 +519,8 @@ class Scoring(NamedTuple):
 
 
 def chances(
-    policy: BreaksTies,
-    state: KnowsSetting,
+    policy: Any,
+    state: RidgeSetState | CountState,
     context: Context,
     scoring: Scoring,
     rng: np.random.Generator,
@@ -575,8 +555,8 @@ def chances(
 
 
 def hits_of_draws(
-    policy: BreaksTies,
-    state: KnowsSetting,
+    policy: Any,
+    state: RidgeSetState | CountState,
     context: Context,
     scores: np.ndarray,
     rng: np.random.Generator,
@@ -626,8 +606,8 @@ def on_grid(
 
 
 def inclusion(
-    policy: BreaksTies,
-    state: KnowsSetting,
+    policy: Any,
+    state: RidgeSetState | CountState,
     context: Context,
     action: np.ndarray,
     scoring: Scoring,
@@ -647,8 +627,8 @@ def inclusion(
 
 
 def report(
-    policy: BreaksTies,
-    state: KnowsSetting,
+    policy: Any,
+    state: RidgeSetState | CountState,
     context: Context,
     scoring: Scoring,
     rng: np.random.Generator,
@@ -676,7 +656,7 @@ def report(
 
 
 def _exact(
-    state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np.ndarray]
+    state: RidgeSetState | CountState, context: Context, law: tuple[str, np.ndarray, np.ndarray]
 ) -> np.ndarray | None:
     """Chances under top-k with independent scores, where the integral is cheap."""
     name, centre, spread = law
@@ -693,11 +673,6 @@ def _exact(
 
 # The base of policies that choose sets by counts: the state, arms that were never seen, verbs that
 # are the same for all.
-
-
-class CountState(NamedTuple):
-    counts: Counts
-    setting: Setting
 
 
 def learn_counts(state: CountState, action: np.ndarray, reward: np.ndarray) -> CountState:
@@ -740,29 +715,13 @@ class CountingPolicy(Policy):
         return CountState(merged_counts(first.counts, second.counts), first.setting)
 
 
-class IndexPolicy(CountingPolicy):
-    """A policy with a parameter `ties` whose set is the oracle's answer to one index for each arm,
-    which `_scoring` gives."""
-
-    def _scoring(self, state):
-        raise TypeError(f"{type(self).__name__} needs the method _scoring.")
-
-    def _lower(self, state):
-        """(N,) lower bounds of the means; by default as far below the mean as the index is
-        above."""
-        return
-
-    def select(self, state, context, rng):
-        return best_set(state, context, self._scoring(state).score, self.ties, rng)
-
-    def propensity(self, state, context, action, rng, draws=None):
-        return inclusion(self, state, context, action, self._scoring(state), rng, draws)
+class IndexPolicy(CountingPolicy, SetPolicy):
+    """A policy with a parameter `ties` whose set is the oracle's answer to one index for each
+    arm."""
 
     def explain(self, state, context, rng, draws=None):
-        known, lower = self._scoring(state), self._lower(state)
+        known = self._scoring(state, context, rng)
         ranges = intervals(known.mean, known.width)
-        if lower is not None:
-            ranges["lower"] = lower
         return (
             report(self, state, context, known, rng, draws)
             | ranges

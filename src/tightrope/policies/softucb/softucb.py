@@ -30,16 +30,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Extended, Finite, Scratch, choice, flag, integer, real
+from ...core.fields import Extended, Finite, Given, Scratch, choice, flag, integer, real
 from ...core.policy import policy
-from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.counts import argmax, fill_proportions, horizon_radius, intervals, largest
 from ...numerics.noise import Noise, current_scale, new_noise, reported_noise, take_in
 from ...numerics.posterior import categorical
 from ...numerics.ridge import Ridge, new_model, predict
 from ...numerics.states import grown
-from ..bases import RegressionPolicy
+from ..bases import KnowsChances, RegressionPolicy
 
 WIDTH, WIDTH_OF_FIXED = (
     1.25,
@@ -79,7 +78,7 @@ class SoftUCBState(NamedTuple):
         {"beta": 1.0, "online": True},
     ),
 )
-class SoftUCB(RegressionPolicy):
+class SoftUCB(KnowsChances, RegressionPolicy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with
     gamma S as its exponent.
 
@@ -179,9 +178,6 @@ class SoftUCB(RegressionPolicy):
     def update(self, state, context, action, reward):
         learn_width_and_model(self, state, context, action, reward)
         return state
-
-    def propensity(self, state, context, action, rng):
-        return chance(self, state, context, action), 0.0
 
     @jit
     def chances(self, state, context, out):
@@ -354,12 +350,6 @@ def fill_weights(policy, state, context):
 @lean
 def draw(policy, state, context, rng):
     return categorical(state.weight, fill_weights(policy, state, context), rng)
-
-
-@lean
-def chance(policy, state, context, arm):
-    total = fill_weights(policy, state, context)
-    return state.weight[arm] / total
 
 
 @lean
