@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import pinned  # noqa: F401
 
 # isort: split
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -40,6 +41,11 @@ def signals_are_heard() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -447,8 +447,7 @@ def test_problems_declare_defaults_scratch_and_specs():
             return self.means[action]
 
     made = Declared([0.1, 0.4])
-    copy = extend.private(made)
-    copy.means[0] = 9.0
+    extend.private(made).means[0] = 9.0
     assert made.means[0] == 0.1
     assert extend.regret(made, None, 0) == pytest.approx(0.3)
     assert describe(made).number == 2

@@ -11,9 +11,15 @@ from naive.classic_policies import (
     NaiveKLUCB,
     NaiveUCB,
 )
+from naive.side_by_side import step
 from tightrope.core.streams import POLICY, stream
 
 MEANS = np.array([0.31, 0.52, 0.48, 0.66])
+
+
+def continuous(rng):
+    """Rewards without ties, which could hide differences."""
+    return lambda arm: float(np.clip(MEANS[arm] + 0.25 * rng.normal(), 0.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -27,16 +33,10 @@ MEANS = np.array([0.31, 0.52, 0.48, 0.66])
     ],
     ids=["UCB", "UCB sharp", "KLUCB", "KLUCB c=3", "Explore"],
 )
-def test_fast_equals_naive(policy, twin):
-    """Rewards are continuous, so that ties do not hide differences."""
-    rng = np.random.default_rng(11)
+def test_fast_equals_naive(policy, twin, rng):
     session = tr.Session(policy, arms=4, seed=0)
-    for t in range(400):
-        arm = session.select()
-        assert arm == twin.select(), t
-        reward = float(np.clip(MEANS[arm] + 0.25 * rng.normal(), 0.0, 1.0))
-        session.update(arm, reward)
-        twin.update(arm, reward)
+    for _ in range(400):
+        step(session, twin, continuous(rng))
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,8 @@ def test_fast_equals_naive(policy, twin):
 def test_random_policies_equal_their_twins_on_the_same_stream(policy, twin):
     data, rng = np.random.default_rng(12), stream(3, 0, POLICY)
     session, played = tr.Session(policy, arms=4, seed=3), np.zeros(4)
-    for t in range(500):
-        arm = session.select()
-        assert arm == twin.select(rng), t
-        reward = float(np.clip(MEANS[arm] + 0.25 * data.normal(), 0.0, 1.0))
-        session.update(arm, reward)
-        twin.update(arm, reward)
-        played[arm] += 1
+    for _ in range(500):
+        played[step(session, twin, continuous(data), rng)] += 1
     assert (played > 3).all()
 
 

@@ -36,8 +36,7 @@ def fresh(X, lam, arms, rewards):
 
 
 @pytest.mark.parametrize(("K", "d"), [(9, 4), (4, 9)])
-def test_arm_feature_and_context_forms_give_the_same_numbers(K, d):
-    rng = np.random.default_rng(1)
+def test_arm_feature_and_context_forms_give_the_same_numbers(K, d, rng):
     X, lam = unit_rows(rng, K, d), 0.3
     arms, rewards = rng.integers(K, size=200), rng.normal(size=200)
     theta, inverse, log_det = fresh(X, lam, arms, rewards)
@@ -82,10 +81,9 @@ def test_the_cheaper_form_is_chosen():
 @pytest.mark.parametrize(
     ("form", "lam", "bound"), [("arm", 1.0, 1e-9), ("feature", 1.0, 1e-9), ("feature", 1e-6, 1e-5)]
 )
-def test_drift_of_the_rank_one_path_stays_small(form, lam, bound):
+def test_drift_of_the_rank_one_path_stays_small(form, lam, bound, rng):
     """20,000 updates against one solve over all data; the bounds are ten times what an unrefreshed
     path was seen to drift."""
-    rng = np.random.default_rng(2)
     X = unit_rows(rng, 12, 6)
     arms, rewards = rng.integers(12, size=20_000), rng.normal(size=20_000)
     model = ridge.new_ridge(
@@ -109,10 +107,9 @@ def test_drift_of_the_rank_one_path_stays_small(form, lam, bound):
 @pytest.mark.parametrize(
     ("form", "K", "d"), [("arm", 3, 5), ("arm", 5, 3), ("feature", 5, 3), ("context", 5, 3)]
 )
-def test_joint_draw_has_the_posterior_mean_and_covariance(form, K, d):
+def test_joint_draw_has_the_posterior_mean_and_covariance(form, K, d, rng):
     """Means and second moments of 40,000 draws within 4 standard errors of x'theta_hat and scale^2
     x'V^-1 y."""
-    rng = np.random.default_rng(4)
     X, scale, n = unit_rows(rng, K, d), 0.7, 40_000
     arms, rewards = rng.integers(K, size=30), rng.normal(size=30)
     context = Context(X, None, None, None) if form == "context" else NO_CONTEXT

@@ -79,8 +79,7 @@ def test_clusters_are_the_papers():
 
 def test_the_best_setting_and_a_share():
     values = np.array([[1.0, 1.0, 5.0, 5.0], [4.0, 4.0, 0.0, 0.0]])
-    assert best(values) == 0
-    assert share_of(values[0], values[1]) == 0.5
+    assert (best(values), share_of(values[0], values[1])) == (0, 0.5)
 
 
 @thorough
@@ -124,8 +123,7 @@ def test_a_set_from_one_cluster_is_not_from_many():
     assert verdicts(fig1.score_rows(certain | {"PC2UCB": 0.0})) == [PARTLY]
 
 
-def test_when_the_best_cluster_is_found():
-    rng = np.random.default_rng(0)
+def test_when_the_best_cluster_is_found(rng):
     soon, late = np.zeros((40, 10)), np.zeros((40, 10))
     soon[:, 0] = 7
     late[np.arange(40), rng.integers(0, 10, 40)] = 100
@@ -187,8 +185,7 @@ def test_gains_that_shrink_with_the_angle_or_vanish_fail():
     )
 
 
-def test_table_1_fails_when_the_columns_are_exchanged():
-    rng = np.random.default_rng(2)
+def test_table_1_fails_when_the_columns_are_exchanged(rng):
     base = rng.normal(1000.0, 50.0, 30)
     rewards = dict(zip(NAMES, movielens.PRINTED_REWARDS[50], strict=True))
     final = {
@@ -218,8 +215,7 @@ def test_table_1_fails_when_the_columns_are_exchanged():
     }
 
 
-def test_figure_4_fails_when_the_curves_are_exchanged():
-    rng = np.random.default_rng(3)
+def test_figure_4_fails_when_the_curves_are_exchanged(rng):
     base = rng.normal(10.0, 0.5, (20, 20))
     average = {
         name: base + (3.0 if name in fig2.ARM_WISE else 0.0) + rng.normal(0, 0.1, (20, 20))
@@ -233,8 +229,7 @@ def test_figure_4_fails_when_the_curves_are_exchanged():
     assert verdicts(movielens.early_rows("ML-1M", PAPERS_READING, 50, average))[1:] == [NO, NO]
 
 
-def test_bounds_on_runs_fail_where_regret_is_linear_or_a_lemma_is_broken():
-    rng = np.random.default_rng(4)
+def test_bounds_on_runs_fail_where_regret_is_linear_or_a_lemma_is_broken(rng):
     start = rng.normal(50.0, 2.0, 20)
     bound = np.array([theory.regret_bound("PC2UCB", T, 30, 3, 3, 3.0) for T in (500, 2000)])
     assert verdicts(

@@ -158,10 +158,14 @@ def test_readmes_name_every_figure():
         ), paper
 
 
-def test_unknown_names_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="paper = 'lingap' is not one of"):
-        reproduce("lingap", None, Run("smoke", tmp_path))
-    with pytest.raises(ValueError, match="scale = 'huge' is not one of"):
-        reproduce("lingape", None, Run("huge", tmp_path))
-    with pytest.raises(ValueError, match="figure = 'fig99' is not one of"):
-        reproduce("lingape", ["fig99"], Run("smoke", tmp_path))
+@pytest.mark.parametrize(
+    ("words", "paper", "figures", "scale"),
+    [
+        ("paper = 'lingap' is not one of", "lingap", None, "smoke"),
+        ("scale = 'huge' is not one of", "lingape", None, "huge"),
+        ("figure = 'fig99' is not one of", "lingape", ["fig99"], "smoke"),
+    ],
+)
+def test_unknown_names_are_refused(tmp_path, words, paper, figures, scale):
+    with pytest.raises(ValueError, match=words):
+        reproduce(paper, figures, Run(scale, tmp_path))

@@ -117,8 +117,7 @@ def test_order_of_the_search(folder, tmp_path, monkeypatch):
     find(["jester/jester1.npz"]) is None, reason="the Jester ratings are not on this machine"
 )
 def test_the_real_ratings_have_the_papers_size():
-    path = find(["jester/jester1.npz"])
-    assert dense_ratings(path).shape == (19_181, 40)
+    assert dense_ratings(find(["jester/jester1.npz"])).shape == (19_181, 40)
     users = tr.problems.data.jester(100)
     assert users[0].features.shape == (40, 35)
     assert all(user.means.min() >= 0 and user.means.max() <= 1 for user in users)

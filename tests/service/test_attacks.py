@@ -2,6 +2,7 @@
 cancellations, clocks, odd names."""
 
 import math
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -142,10 +143,8 @@ def test_an_erasure_does_not_clear_a_contradiction(kept, tmp_path, clock):
     with service_at(path, clock) as service:
         assert assumption(issued(service, "e"), begin) == before
     assert before[0] == "contradicted" if kept == "eligible" else "norm 2.5" in before[1]
-    database = Database(place(path))
-    with database.read() as connection:
+    with closing(Database(place(path))) as database, database.read() as connection:
         assert verify(connection, 1, "e").errors == () == replay(connection, 1, "e").errors
-    database.close()
 
 
 SETS = {

@@ -344,8 +344,7 @@ def test_the_command_checks_with_the_public_key_alone(certified):
 
 def test_a_change_is_found(certified):
     found, _, key, folder, _ = certified
-    better = found | {"budget": found["budget"] | {"bound": 1e6}}
-    assert len(check(better, key)) == 2
+    assert len(check((found | {"budget": found["budget"] | {"bound": 1e6}}), key)) == 2
     assert "another public key" in check(found, public_key(bytes(32)))[0]
     file, db = folder / "certificate.json", place(folder / "a.db")
     file.write_text(json.dumps(found))

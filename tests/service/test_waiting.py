@@ -63,8 +63,7 @@ def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_ser
         {one["answer"]["event"] for one in found["results"]}
     ) == 150
     assert len(waits) > 10 and max(waits) < 1.0  # the batch takes 3 s and more
-    again = ask(two, batch(150), name="e")
-    assert again == found
+    assert ask(two, batch(150), name="e") == found
 
 
 def test_many_single_decisions_of_one_experiment_do_not_stand_before_those_of_another(

@@ -305,13 +305,12 @@ def test_a_range_is_declared_once_and_kept():
     assert tr.Session.from_bytes(told.to_bytes()).policy == told.policy
 
 
-def test_prices_are_bounded_as_their_shares_of_the_highest():
+def test_prices_are_bounded_as_their_shares_of_the_highest(rng):
     """y = x / 40: the same decisions as with rewards of 0 or 1, to rounding."""
     unit = tr.Session(tr.CUCB2(baseline=0, baseline_mean=0.3, alpha=0.3), arms=3, seed=0)
     price = tr.Session(
         tr.CUCB2(baseline=0, baseline_mean=12.0, alpha=0.3, rewards=(0, 40)), arms=3, seed=0
     )
-    rng = np.random.default_rng(0)
     for _ in range(400):
         arm = unit.select()
         assert price.select() == arm
