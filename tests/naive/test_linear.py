@@ -60,29 +60,6 @@ def test_same_arms_as_the_twin(name, kind):
     )
 
 
-@pytest.mark.filterwarnings(
-    "ignore:more than 1,000 decisions of select"
-)  # none of them is ever answered
-@pytest.mark.parametrize(
-    "policy",
-    [tr.LinTS(scale=0.4), tr.LinTS(width="theorem", noise=0.1), tr.LinEpsilonGreedy(epsilon=0.3)],
-)
-def test_probability_is_how_often_select_plays_the_arm(policy):
-    data = np.random.default_rng(3)
-    X = unit_rows(data, 5, 3)
-    eligible = np.array([True, True, False, True, True])
-    session = tr.Session(policy, arms=X, seed=1)
-    for _ in range(12):
-        session.update(int(data.integers(5)), float(data.normal()))
-    report = session.explain(eligible=eligible)
-    n = 20_000
-    shares = np.bincount([session.select(eligible=eligible) for _ in range(n)], minlength=5) / n
-    p = report["probability"]
-    spread = np.sqrt(p * (1 - p) / n + report.get("probability_se", np.zeros(5)) ** 2)
-    assert p[2] == shares[2] == 0.0
-    assert (np.abs(shares - p) <= 4 * spread + 1e-12).all()
-
-
 def test_linear_thompson_width_follows_agrawal_and_goyal():
     X = unit_rows(np.random.default_rng(0), 6, 3)
     session = tr.Session(tr.LinTS(width="theorem", noise=0.5, delta=0.05), arms=X)

@@ -114,8 +114,8 @@ def test_runs_are_found_again_whatever_the_number_of_workers(tmp_path):
 def test_a_set_from_one_cluster_is_not_from_many():
     one, many = np.ones((20, 10)), np.ones((20, 10))
     many[:, 0], many[:, 1] = 10, np.arange(20) % 3 + 2
-    assert fig1.from_one_cluster("C2UCB", one).verdict == YES
-    assert fig1.from_one_cluster("C2UCB", many).verdict == NO
+    found = [fig1.from_one_cluster("C2UCB", pulls) for pulls in (one, many)]
+    assert verdicts(found) == [YES, NO]
     assert fig1.from_many_clusters("PC2UCB", many).verdict == YES
     assert fig1.from_many_clusters("PC2UCB", one).verdict != YES
     certain = {"C2UCB": 0.0, "round-wise TS": 1e-15, "PC2UCB": 0.4, "arm-wise TS": 2.0}
@@ -130,14 +130,15 @@ def test_when_the_best_cluster_is_found(rng):
     late[:3] = 0
     assert fig1.discovery_round(late[:3]).tolist() == [11] * 3
     assert fig1.discovery_round(np.array([[0, 0, 5, 0], [1, 0, 0, 0]])).tolist() == [3, 1]
-    assert fig1.earlier_row("PC2UCB", "C2UCB", soon, late).verdict == YES
-    assert fig1.earlier_row("PC2UCB", "C2UCB", late, soon).verdict == NO
-    assert fig1.earlier_row("PC2UCB", "C2UCB", rng.permutation(late), late).verdict == OPEN
+    assert verdicts(
+        fig1.earlier_row("PC2UCB", "C2UCB", one, other)
+        for one, other in ((soon, late), (late, soon), (rng.permutation(late), late))
+    ) == [YES, NO, OPEN]
     assert verdicts(fig1.suboptimal(late)) == [YES, YES]
     assert verdicts(fig1.suboptimal(soon + 1)) == [NO, NO]
     low, high = rng.normal(0.3, 0.05, 40), rng.normal(0.6, 0.05, 40)
-    assert fig1.slower_row("C2UCB", low, high).verdict == YES
-    assert fig1.slower_row("C2UCB", high, low).verdict == NO
+    rows = fig1.slower_row("C2UCB", low, high), fig1.slower_row("C2UCB", high, low)
+    assert verdicts(rows) == [YES, NO]
 
 
 def planted(gain):
@@ -163,9 +164,9 @@ def test_gains_that_shrink_with_the_angle_or_vanish_fail():
         planted(lambda a: 100 * (1.1 - a)),
         planted(lambda a: 0.0),
     )
-    assert fig2.wider_is_worse(growing, "index", "PC2UCB", "C2UCB").verdict == YES
-    assert fig2.wider_is_worse(shrinking, "index", "PC2UCB", "C2UCB").verdict == NO
-    assert fig2.wider_is_worse(none, "index", "PC2UCB", "C2UCB").verdict == OPEN
+    assert verdicts(
+        fig2.wider_is_worse(runs, "index", "PC2UCB", "C2UCB") for runs in (growing, shrinking, none)
+    ) == [YES, NO, OPEN]
     assert (
         fig2.outperforms(
             "artificial-greedy", growing, "index", wide, ("greedy",), ("C2UCB", "round-wise TS")

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from running import HOUR, PRICES, ask, crash, create, decide, reward, service_at, state, until
+from running import HOUR, PRICES, ask, create, decide, reward, state, until
 
 from tightrope_service import commands, log
 from tightrope_service.errors import Refused, timestamp
@@ -375,18 +375,3 @@ def test_a_commit_that_fails_acknowledges_nothing_and_memory_goes_back(service, 
     monkeypatch.setattr(log, "append", real)
     assert state(service) == before
     assert decide(service, "b")["event"] == before["seq"] + 1
-
-
-@pytest.mark.parametrize("settings", [{}, {"snapshot_every": 7}])
-def test_a_restart_finds_the_same_bits_with_and_without_a_snapshot(tmp_path, clock, settings):
-    path = tmp_path / "a.db"
-    with service_at(path, clock, **settings) as first:
-        create(first, PRICES | {"policy": {"policy": "BetaThompson"}})
-        for n in range(40):
-            decide(first, f"d{n}", excluded=["low"] if n % 5 == 0 else None)
-            if n % 3:
-                reward(first, f"d{n}", float(n % 2))
-        before = state(first)
-        crash(first)
-    with service_at(path, clock) as second:
-        assert state(second) == before

@@ -21,9 +21,13 @@ PROBLEMS = problems()
 STOCHASTIC = [
     (tr.EpsilonGreedy(epsilon=0.2), "bernoulli"),
     (tr.BetaThompson(), "bernoulli"),
+    (tr.BetaThompson(a=0.5, b=2), "bernoulli"),
+    (tr.BetaThompson(a=0.5, b=2, forget=0.9), "bernoulli"),
     (tr.GaussianThompson(), "bernoulli"),
     (tr.LinEpsilonGreedy(epsilon=0.2), "linear"),
     (tr.LinTS(scale=0.5), "linear"),
+    (tr.LinTS(width="theorem", noise=0.1), "linear"),
+    (tr.SquareCB(gamma=20.0), "linear"),
     (tr.LogisticTS(), "clicks"),
     pytest.param(tr.LinTS(scale=0.5), "linear, K < d", marks=thorough),
     (tr.SoftUCB(beta=0.4), "linear"),

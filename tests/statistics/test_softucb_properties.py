@@ -148,12 +148,10 @@ def test_lagged_full_gradient_uses_the_last_rounds_slope():
     )
 
 
-def test_probabilities_are_how_often_arms_are_played():
+def test_probabilities_of_eligible_arms_are_those_of_all_made_whole():
     X = unit_rows(np.random.default_rng(6), 8, 3)
     session = trained_session(tr.SoftUCB(beta=1.0), X, 15)
-    p, n = session.explain()["probability"], 20_000
-    shares = np.bincount([session.select() for _ in range(n)], minlength=8) / n
-    assert (np.abs(shares - p) <= 4 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
+    p = session.explain()["probability"]
     mask = np.arange(8) % 2 == 0
     masked = session.explain(eligible=mask)["probability"]
     np.testing.assert_allclose(masked[mask], p[mask] / p[mask].sum(), atol=1e-12)
