@@ -1,7 +1,5 @@
-"""Ridge over many arms: fresh factorisation, rank-k updates and Woodbury agree; equal rows are
-equal to the bit; exact inclusion."""
-
-import itertools
+"""Ridge over many arms: fresh factorisation and rank-k updates agree; equal rows are equal to the
+bit; exact inclusion."""
 
 import numpy as np
 import pytest
@@ -19,21 +17,16 @@ from tightrope.policies.semibandits.sets import top_k_probability
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_rank_k_updates_equal_a_fresh_factorisation_and_woodbury(blocks, rng):
+def test_rank_k_updates_equal_a_fresh_factorisation(blocks, rng):
     N, d, k, lam = 200, 9, 7, 0.3
     X = rng.normal(size=(N, d))
     model = new_batch_ridge(blocks, d, lam)
-    inverse = np.stack([np.eye(d) / lam] * blocks)
     history = []
     for _ in range(60):
         arms = rng.choice(N * blocks, k * blocks, replace=False)
         rewards = rng.normal(size=arms.size)
         learn_batch(model, X, arms, rewards)
         history += zip(arms.tolist(), rewards, strict=True)
-        for block in range(blocks):
-            U = X[arms[arms % blocks == block] // blocks].T
-            P = inverse[block]
-            inverse[block] = P - P @ U @ np.linalg.solve(np.eye(U.shape[1]) + U.T @ P @ U, U.T @ P)
     means, widths = predict_settled(settle(model, X), X)
     theta, _ = solve(model)
     for block in range(blocks):
@@ -45,7 +38,6 @@ def test_rank_k_updates_equal_a_fresh_factorisation_and_woodbury(blocks, rng):
         np.testing.assert_allclose(means.reshape(N, blocks)[:, block], X @ fresh, atol=1e-11)
         width = np.sqrt(np.einsum("nd,nd->n", X, np.linalg.solve(V, X.T).T))
         np.testing.assert_allclose(widths.reshape(N, blocks)[:, block], width, rtol=1e-11)
-        np.testing.assert_allclose(inverse[block], np.linalg.inv(V), atol=1e-12)
 
 
 def test_equal_rows_get_equal_numbers_wherever_they_stand(rng):
@@ -89,20 +81,9 @@ def test_no_rows_shorter_than_the_lanes_are_lost():
     assert widths.tolist() == [0.5, 1.0, 1.5]
 
 
-def brute_force(exceed_order, k, n):
-    counts = np.zeros(n)
-    for order in exceed_order:
-        counts[list(order[:k])] += 1
-    return counts / len(exceed_order)
-
-
 def test_exchangeable_scores_share_the_places():
-    orders = list(itertools.permutations(range(4)))
-    np.testing.assert_allclose(
-        top_k_probability(np.zeros(4), np.ones(4), 2, "normal"),
-        brute_force(orders, 2, 4),
-        atol=1e-9,
-    )
+    found = top_k_probability(np.zeros(4), np.ones(4), 2, "normal")
+    np.testing.assert_allclose(found, 0.5, atol=1e-9)
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform"])
