@@ -48,6 +48,19 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+@pytest.fixture
+def no_data(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder in which data are looked for has any, and there is no network."""
+
+    def offline(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr("pooch.retrieve", offline)
+    for name in ("TIGHTROPE_DATA", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-cases",

@@ -67,10 +67,8 @@ def test_from_random_to_thompson_sampling(campaign):
     assert e.interval[0] <= on_policy.value <= e.interval[1]
 
 
-def test_without_the_data_the_sentence_says_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("no_data")
+def test_without_the_data_the_sentence_says_what_to_do():
     with pytest.raises(DataNotFound, match="put its zip or folder there"):
         open_bandit("men", "random")
     with pytest.raises(ValueError, match="campaign = 'kids' is not one of"):

@@ -76,10 +76,11 @@ def test_mistakes_in_a_spec_are_one_line(tmp_path, change, words):
 def test_numbers_in_a_spec_may_have_exponents(tmp_path):
     from tightrope.simulation.spec import read_spec
 
-    changed = SPEC.replace("alpha: 0.5", "alpha: 5e-1, sigma: 1.5E0").replace(
-        "horizon: 200", "horizon: 2e2"
+    changed = (
+        SPEC.replace("alpha: 0.5", "alpha: 5e-1, sigma: 1.5E0")
+        .replace("horizon: 200", "horizon: 2e2")
+        .replace("[0.4, 0.6]", "[4e-1, +6e-1]")
     )
-    changed = changed.replace("[0.4, 0.6]", "[4e-1, +6e-1]")
     (tmp_path / "spec.yaml").write_text(changed)
     spec, problem, policies = read_spec(tmp_path / "spec.yaml")
     assert (spec.horizon, problem.means.tolist(), policies["UCB"]) == (

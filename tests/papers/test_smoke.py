@@ -132,15 +132,8 @@ def test_claims_are_judged_or_say_why_not():
 
 
 @pytest.mark.parametrize(("paper", "figure"), NEEDS, ids=["-".join(item) for item in NEEDS])
-def test_missing_data_are_said_so_and_nothing_is_claimed(paper, figure, tmp_path, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-    def offline(*_, **__):
-        raise OSError("no network")
-
-    monkeypatch.setattr("pooch.retrieve", offline)
+@pytest.mark.usefixtures("no_data")
+def test_missing_data_are_said_so_and_nothing_is_claimed(paper, figure, tmp_path):
     outcome = reproduce(paper, [figure], Run("smoke", tmp_path / "out", seed=SEED))[figure]
     assert outcome == FigureOutcome(notes=f"Not run: {outcome.missing}", missing=outcome.missing)
     assert "TIGHTROPE_DATA" in outcome.missing

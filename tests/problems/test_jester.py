@@ -80,22 +80,11 @@ def test_full_rank_gives_the_ratings_themselves(folder):
         assert np.abs(scaled - user.means).max(axis=1).min() < 1e-9
 
 
-def test_missing_data_are_one_sentence_with_the_remedy(tmp_path, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path / "none"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-    class Offline:
-        def __init__(self, **options):
-            pass
-
-        def __call__(self, url, output, pooch):
-            raise OSError("offline")
-
-    monkeypatch.setattr("pooch.HTTPDownloader", Offline)
+@pytest.mark.usefixtures("no_data")
+def test_missing_data_are_one_sentence_with_the_remedy(tmp_path):
     with pytest.raises(
         DataNotFound,
-        match=r"Jester \(file 1\) is not in .*none.* could not be downloaded .*TIGHTROPE_DATA",
+        match=rf"Jester \(file 1\) is not in .*{tmp_path.name}.* could not be downloaded .*TIGHTROPE_DATA",
     ) as caught:
         tr.problems.data.jester(3)
     assert "\n" not in str(caught.value)
