@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import pinned  # noqa: F401
 
 # isort: split
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -40,6 +41,24 @@ def signals_are_heard() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def no_data(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder in which data are looked for has any, and there is no network."""
+
+    def offline(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr("pooch.retrieve", offline)
+    for name in ("TIGHTROPE_DATA", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -115,8 +115,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_tou
 
     edit(place / "helper.py", "0", "1")
     third = run(place)
-    assert third[0] == ["CheckedPolicy"]
-    assert third[1]["own"][2] == 50
+    assert (third[0], third[1]["own"][2]) == (["CheckedPolicy"], 50)
 
     edit(place / "mine.py", "return 1 +", "return 0 +")
     edit(
@@ -125,8 +124,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_compiles_only_what_it_tou
         "0.01 * math.sqrt(scale / n)",
     )
     fourth = run(place)
-    assert fourth[0] == ["CheckedPolicy", "UCB"]
-    assert fourth[1]["own"][1] == 50
+    assert (fourth[0], fourth[1]["own"][1]) == (["CheckedPolicy", "UCB"], 50)
     assert fourth[1]["UCB"] != first[1]["UCB"]
 
     append(place / "tightrope/core/verbs.py")
@@ -322,8 +320,7 @@ def test_a_planted_pickle_is_never_loaded(tmp_path):
     files.folder.mkdir(parents=True)
     files.save(("int64",), "code")
     path, bomb = files._path(("int64",)), pickle.dumps((("int64",), Bomb(str(planted))))
-    content = path.read_bytes()
-    head = content[: len(cache.MAGIC) + cache.DIGEST_BYTES]
+    head = path.read_bytes()[: len(cache.MAGIC) + cache.DIGEST_BYTES]
     for data in (
         bomb,
         head + bomb,

@@ -95,8 +95,7 @@ def run_examples(page, tmp_path):
         script.append(f"print({MARK!r})\n{code}\nprint({MARK!r})" if output else code)
         shown += [output] if output else []
     (tmp_path / "example.py").write_text("\n".join(script))
-    printed = run(tmp_path, "example.py").split(MARK + "\n")[1::2]
-    assert printed == shown
+    assert run(tmp_path, "example.py").split(MARK + "\n")[1::2] == shown
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -447,8 +447,7 @@ def test_problems_declare_defaults_scratch_and_specs():
             return self.means[action]
 
     made = Declared([0.1, 0.4])
-    copy = extend.private(made)
-    copy.means[0] = 9.0
+    extend.private(made).means[0] = 9.0
     assert made.means[0] == 0.1
     assert extend.regret(made, None, 0) == pytest.approx(0.3)
     assert describe(made).number == 2
@@ -459,21 +458,24 @@ def test_problems_declare_defaults_scratch_and_specs():
         Declared(level=[0.1])
 
 
-def test_methods_are_verbs_and_nothing_else():
-    with pytest.raises(
-        TypeError, match=r"Odd\.selct is no verb of .*Did you mean 'select'\?|Odd\.selct is no verb"
-    ):
-        make("Odd", selct=lambda self, state, context, rng: 0)
-    with pytest.raises(
-        TypeError,
-        match=r"Odd\.select takes \['state', 'context'\] after self, but "
-        r"must take "
-        r"\['state', "
-        r"'context', 'rng'\]",
-    ):
-        make("Odd", select=lambda self, state, context: 0)
-    with pytest.raises(TypeError, match="Odd needs the method update"):
-        make("Odd", update=None)
+@pytest.mark.parametrize(
+    ("words", "members"),
+    [
+        (
+            r"Odd\.selct is no verb of .*Did you mean 'select'\?|Odd\.selct is no verb",
+            {"selct": lambda self, state, context, rng: 0},
+        ),
+        (
+            r"Odd\.select takes \['state', 'context'\] after self, but must take "
+            r"\['state', 'context', 'rng'\]",
+            {"select": lambda self, state, context: 0},
+        ),
+        ("Odd needs the method update", {"update": None}),
+    ],
+)
+def test_methods_are_verbs_and_nothing_else(words, members):
+    with pytest.raises(TypeError, match=words):
+        make("Odd", **members)
     assert "Odd" not in names.REGISTRY
 
 

@@ -148,8 +148,7 @@ def test_policies_explain_every_parameter(name):
     item = POLICIES[name]
     base = base_of(item)
     text = " ".join(inspect.getdoc(cls) or "" for cls in (item, *base.__mro__) if cls is not object)
-    missing = [field for field in base.FIELDS if not re.search(rf"\b{field}\b", text)]
-    assert missing == []
+    assert [field for field in base.FIELDS if not re.search(rf"\b{field}\b", text)] == []
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

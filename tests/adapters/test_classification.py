@@ -12,8 +12,7 @@ def test_a_linear_policy_learns_the_classes_of_real_data():
     from sklearn.linear_model import LogisticRegression
 
     X, y = datasets.load_iris(return_X_y=True, as_frame=True)
-    names = np.array(["setosa", "versicolor", "virginica"])[y]
-    problem = tr.problems.classification(X, names)
+    problem = tr.problems.classification(X, np.array(["setosa", "versicolor", "virginica"])[y])
     result = tr.simulate(
         problem,
         {

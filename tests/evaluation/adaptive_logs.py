@@ -7,6 +7,7 @@ import numba
 import numpy as np
 
 from tightrope.evaluation import estimators
+from tightrope.numerics.counts import constant
 
 
 @numba.njit
@@ -93,3 +94,25 @@ class Arena:
             *self.out,
         )
         return self.out.copy(), sums, moments
+
+
+def crossing(scores, level, logarithm):
+    """The round at which the mixture over these scores crosses, 0 where none does."""
+    state, ones = np.zeros(9), np.ones(scores.size)
+    estimators.first_crossing(
+        scores,
+        scores.size,
+        1.0,
+        level,
+        1.0,
+        constant(1.0),
+        logarithm,
+        state,
+        0.0,
+        0.0,
+        *[ones] * 4,
+        estimators.NO_TIMES,
+        0,
+        estimators.NO_COPIES,
+    )
+    return int(state[4])

@@ -46,8 +46,7 @@ def test_replay_keeps_the_rounds_in_which_the_policy_plays_what_was_played():
 
 
 def test_replay_with_features_is_the_same_in_chunks(monkeypatch):
-    X = np.random.default_rng(1).normal(size=(600, 3, 2))
-    log = uniform_log(600, features=X)
+    log = uniform_log(600, features=np.random.default_rng(1).normal(size=(600, 3, 2)))
     whole = tr.evaluate_learner(log, tr.LinUCB(beta=1.0), method="replay")
     monkeypatch.setattr("tightrope.logs.log.ENTRIES", 5)
     parts = tr.evaluate_learner(log, tr.LinUCB(beta=1.0), method="replay")
@@ -55,20 +54,30 @@ def test_replay_with_features_is_the_same_in_chunks(monkeypatch):
     assert whole.rounds > 100
 
 
-def test_replay_needs_uniform_logs():
+@pytest.mark.parametrize(
+    ("kind", "words", "policy", "asked"),
+    [
+        (
+            ValueError,
+            r"needs a log whose arms were drawn uniformly.*method='simulate'",
+            tr.UCB(),
+            {"method": "replay"},
+        ),
+        # there is no baseline: learners are judged one by one
+        (TypeError, "baseline", tr.UCB(), {"method": "simulate", "baseline": "logged"}),
+        (ValueError, "bootstraps = 3", tr.UCB(), {"method": "simulate", "bootstraps": 3}),
+        (
+            ValueError,
+            "plays features or contexts, but these arms offer arms",
+            tr.LinTS(),
+            {"method": "simulate"},
+        ),
+    ],
+)
+def test_what_does_not_fit_a_learner_is_refused(kind, words, policy, asked):
     log = tr.logs.from_frame({"arm": [0, 1], "reward": [1, 0], "propensity": [0.7, 0.3]})
-    with pytest.raises(
-        ValueError, match=r"needs a log whose arms were drawn uniformly.*method='simulate'"
-    ):
-        tr.evaluate_learner(log, tr.UCB(), method="replay")
-    with pytest.raises(
-        TypeError, match="baseline"
-    ):  # there is none: learners are judged one by one
-        tr.evaluate_learner(log, tr.UCB(), method="simulate", baseline="logged")
-    with pytest.raises(ValueError, match="bootstraps = 3"):
-        tr.evaluate_learner(log, tr.UCB(), method="simulate", bootstraps=3)
-    with pytest.raises(ValueError, match="plays features or contexts, but these arms offer arms"):
-        tr.evaluate_learner(log, tr.LinTS(), method="simulate")
+    with pytest.raises(kind, match=words):
+        tr.evaluate_learner(log, policy, **asked)
 
 
 def value_in(world, policy, runs, seed):
@@ -137,8 +146,7 @@ def test_simulation_predicts_what_thompson_sampling_earns():
         )
         truth, _ = value_in(world, policy, 30, seed + 1000)
         covered += e.interval[0] <= truth <= e.interval[1]
-        assert e.sequence is None
-        assert e.verdict == "simulated: as good as its model"
+        assert (e.sequence, e.verdict) == (None, "simulated: as good as its model")
         assert e.calibration.shape == (10, 3)
         assert (
             "one ridge regression for all arms, rewards of two values, 40 bootstrap fits"
@@ -148,12 +156,10 @@ def test_simulation_predicts_what_thompson_sampling_earns():
     assert covered >= 9
 
 
-def test_simulation_with_features_of_the_round_and_other_rewards():
-    rng = np.random.default_rng(3)
+def test_simulation_with_features_of_the_round_and_other_rewards(rng):
     n, K = 2000, 3
     x = rng.normal(size=(n, 2))
-    slopes = np.array([[0.1, 0.0], [0.0, 0.1], [-0.1, 0.0]])
-    mean = 0.5 + x @ slopes.T
+    mean = 0.5 + x @ np.array([[0.1, 0.0], [0.0, 0.1], [-0.1, 0.0]]).T
     log = uniform_log(
         n,
         K,
@@ -201,10 +207,9 @@ def test_a_model_that_does_not_fit_is_named():
     assert "the model does not fit this log" in " ".join(e.notes)
 
 
-def test_simulation_respects_who_was_eligible():
+def test_simulation_respects_who_was_eligible(rng):
     mask = np.zeros((200, 3), dtype=bool)
     mask[:, 0] = mask[::2, 1] = mask[1::2, 2] = True
-    rng = np.random.default_rng(0)
     arm = np.where(rng.random(200) < 0.5, 0, np.where(np.arange(200) % 2 == 0, 1, 2))
     log = tr.logs.from_frame(
         {"arm": arm, "reward": (arm > 0) * 1.0, "propensity": np.full(200, 0.5)}, eligible=mask

@@ -105,9 +105,8 @@ def test_candidates_that_change_are_eligible_by_name(tmp_path):
     "names", [["tea", "cake"], ["b", "a", "c"], [10, 12], [0, 1, 2], ["012", "1e3", "NO"], [7, 3]]
 )
 @pytest.mark.parametrize("more", [{}, {"probabilities": True}, {"features": True}])
-def test_what_is_written_is_read_back_with_its_names(tmp_path, names, more):
+def test_what_is_written_is_read_back_with_its_names(tmp_path, names, more, rng):
     K, n = len(names), 30
-    rng = np.random.default_rng(0)
     table = {
         "arm": [names[k] for k in rng.integers(0, K, n)],
         "reward": rng.random(n),

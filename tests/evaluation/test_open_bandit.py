@@ -36,11 +36,8 @@ def test_the_random_policy_is_uniform_in_every_position(campaign, K):
 
 @needs_data
 def test_men_from_thompson_sampling_to_uniform():
-    found = open_bandit("men", "bts")
-    e = tr.evaluate(log_of(found), np.full(34, 1 / 34), estimator="ips")
-    assert round(e.value, 4) == 0.0030
-    assert round(e.se, 4) == 0.0008
-    assert round(e.ess) == 656
+    e = tr.evaluate(log_of(open_bandit("men", "bts")), np.full(34, 1 / 34), estimator="ips")
+    assert (round(e.value, 4), round(e.se, 4), round(e.ess)) == (0.0030, 0.0008, 656)
     assert e.verdict == "enough overlap"
     on_policy = tr.evaluate(log_of(open_bandit("men", "random")), "logged")
     assert (round(on_policy.value, 4), round(on_policy.se, 4)) == (0.0046, 0.0007)
@@ -70,10 +67,8 @@ def test_from_random_to_thompson_sampling(campaign):
     assert e.interval[0] <= on_policy.value <= e.interval[1]
 
 
-def test_without_the_data_the_sentence_says_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("no_data")
+def test_without_the_data_the_sentence_says_what_to_do():
     with pytest.raises(DataNotFound, match="put its zip or folder there"):
         open_bandit("men", "random")
     with pytest.raises(ValueError, match="campaign = 'kids' is not one of"):
@@ -94,8 +89,7 @@ def test_folders_are_read_as_well_and_damaged_ones_refused(tmp_path):
     (folder / "men.csv").write_text(head + late + early)
     found = open_bandit("men", "random", data=tmp_path)
     assert found.log["arm"].tolist() == [0, 1]  # in the order of time
-    assert found.log["slot"].tolist() == [0, 2]
-    assert found.users.shape == (2, 5)
+    assert (found.log["slot"].tolist(), found.users.shape) == ([0, 2], (2, 5))
     assert found.items.shape == (2, 1 + 2 + 1 + 2)
     assert found.affinity.tolist() == [[1.0, 0.0], [0.0, 2.0]]
     assert found.shares.tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]

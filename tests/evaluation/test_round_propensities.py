@@ -30,11 +30,10 @@ NO_COMMON = ("LinUCB, fading", "LinMED", "LinTS, one model")
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("common", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-def test_many_rounds_at_once_are_one_after_another(name, common, masked):
+def test_many_rounds_at_once_are_one_after_another(name, common, masked, rng):
     policy, together = POLICIES[name]
     if common and name in NO_COMMON:
         pytest.skip("refused")
-    rng = np.random.default_rng(3)
     session = tr.Session(policy, arms=3, dimension=2, seed=4)
     shape = (2,) if common else (3, 2)
     for _ in range(30):

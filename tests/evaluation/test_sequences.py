@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from evaluation.adaptive_logs import Arena
+from evaluation.adaptive_logs import Arena, crossing
 from tightrope.evaluation import estimators
 from tightrope.evaluation.estimators import (
     ConfidenceSequence,
@@ -54,8 +54,7 @@ def test_boundaries_solve_their_equation_both_ways():
         np.testing.assert_allclose(by_series, S, rtol=1e-8)
 
 
-def test_state_fed_one_by_one_equals_all_at_once():
-    rng = np.random.default_rng(1)
+def test_state_fed_one_by_one_equals_all_at_once(rng):
     low, high = rng.exponential(size=(2, 500)) - 0.9
     one, many, again = ConfidenceSequence(0.1), ConfidenceSequence(0.1), ConfidenceSequence(0.1)
     for i, (x, y) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
@@ -103,8 +102,7 @@ def test_times_of_a_longer_log_contain_those_of_a_shorter():
     assert long.size < 400
 
 
-def test_the_round_of_the_crossing_is_the_first_at_which_the_mixture_says_so():
-    rng = np.random.default_rng(2)
+def test_the_round_of_the_crossing_is_the_first_at_which_the_mixture_says_so(rng):
     for _ in range(20):
         scores = rng.exponential(size=300) * 0.75 - 0.1
         state = np.zeros(9)
@@ -142,8 +140,7 @@ def test_the_round_of_the_crossing_is_the_first_at_which_the_mixture_says_so():
 def misses(arena, target, logs, alpha, change=None, in_sample=False):
     """How many logs exclude the true value at some round, looked at after every one, and each log's
     mean of phi^L."""
-    truth, fixed, found, means = float(np.dot(target, arena.means)), constant(1.0), 0, []
-    ones = np.ones(arena.n)
+    truth, found, means = float(np.dot(target, arena.means)), 0, []
     for seed in range(logs):
         arena.play(seed, in_sample)
         (low, high, _, _), _, _ = arena.score(target)
@@ -151,27 +148,7 @@ def misses(arena, target, logs, alpha, change=None, in_sample=False):
             low, high = change(low, high)
         missed = False
         for scores, level in ((low, truth), (high, 1.0 - truth)):
-            state = np.zeros(9)
-            estimators.first_crossing(
-                scores,
-                arena.n,
-                1.0,
-                level,
-                1.0,
-                fixed,
-                math.log(2.0 / alpha),
-                state,
-                0.0,
-                0.0,
-                ones,
-                ones,
-                ones,
-                ones,
-                estimators.NO_TIMES,
-                0,
-                estimators.NO_COPIES,
-            )
-            missed |= state[4] > 0
+            missed |= crossing(scores, level, math.log(2.0 / alpha)) > 0
         found += missed
         means.append(low.mean())
     return found, np.array(means)
@@ -201,8 +178,7 @@ def test_widths_of_the_reference_run():
                 scores, 0, 4000, 1.0, np.zeros(3), np.array([100, 400, 1000, 4000]), 0, states
             )
         widths.append(1.0 - lower_bounds(seen[1], 0.025) - lower_bounds(seen[0], 0.025))
-    mean = np.mean(widths, axis=0)
-    np.testing.assert_allclose(mean, [0.62, 0.26, 0.15, 0.07], rtol=0.1)
+    np.testing.assert_allclose(np.mean(widths, axis=0), [0.62, 0.26, 0.15, 0.07], rtol=0.1)
 
 
 def test_clipping_the_scores_to_the_unit_interval_biases():

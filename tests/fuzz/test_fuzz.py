@@ -6,7 +6,6 @@ import pathlib
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from fuzz.values import draw
@@ -27,9 +26,8 @@ def test_every_call_succeeds_or_is_refused_with_a_sentence(kind, request):
     assert done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-3000:]}"
 
 
-def test_the_values_are_of_every_kind():
+def test_the_values_are_of_every_kind(rng):
     """Each value that an issue was ever opened for is among those drawn."""
-    rng = np.random.default_rng(0)
     kinds = {type(draw(rng)).__name__ for _ in range(5000)}
     assert {
         "Hostile",

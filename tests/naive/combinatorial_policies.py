@@ -4,13 +4,7 @@ time, no oracle."""
 import itertools
 import math
 
-
-def divergence(p, q):
-    total = 0.0
-    for a, b in ((p, q), (1 - p, 1 - q)):
-        if a > 0:
-            total += a * math.log(a / b) if b > 0 else math.inf
-    return total
+from naive.classic_policies import entropy_distance
 
 
 class Counting:
@@ -60,7 +54,7 @@ class CombKLUCB(Counting):
         for _ in range(60):  # bisection
             middle = (low + high) / 2
             low, high = (
-                (middle, high) if divergence(self.mean(i), middle) <= level else (low, middle)
+                (middle, high) if entropy_distance(self.mean(i), middle) <= level else (low, middle)
             )
         return low
 

@@ -15,8 +15,7 @@ class Ridge:
 
     def estimate(self, X):
         mean = X @ np.linalg.solve(self.V, self.b)
-        width = np.sqrt(np.einsum("ki,ki->k", X, np.linalg.solve(self.V, X.T).T))
-        return mean, width
+        return mean, np.sqrt(np.einsum("ki,ki->k", X, np.linalg.solve(self.V, X.T).T))
 
     def feed(self, x, reward):
         self.V += np.outer(x, x)

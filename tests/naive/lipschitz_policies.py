@@ -43,6 +43,8 @@ def program(theta, reach, divergence, need=None):
 
 
 class Pooled:
+    forced = True
+
     def __init__(self, distances, lipschitz, loglog=0.0, divergence=bernoulli, top=1.0):
         self.reach, self.divergence, self.top = lipschitz * np.asarray(distances), divergence, top
         self.K = len(distances)
@@ -75,8 +77,16 @@ class Pooled:
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         return np.where(np.isnan(fixed), low, fixed)
 
-    def unpulled(self, eligible):
-        return next((k for k in eligible if self.t[k] == 0), None)
+    def due(self, eligible):
+        """An arm that is played whatever was earned: an unplayed one, or one of too few plays."""
+        few = math.log(math.log(self.n)) if self.forced and self.n > 2 else 0
+        rare = (k for k in eligible if self.t[k] < few)
+        return next((k for k in eligible if self.t[k] == 0), next(rare, None))
+
+    def compared(self, eligible):
+        """The leader, and the arms whose index exceeds its own."""
+        leader, index = max(eligible, key=lambda k: (self.mean[k], -k)), self.indices()
+        return leader, [k for k in eligible if k != leader and index[k] > index[leader] + 1e-12]
 
     def update(self, arm, reward):
         self.t[arm] += 1
@@ -94,25 +104,21 @@ class CKLUCB(Pooled):
         self.forced = forced
 
     def select(self, eligible):
-        if (first := self.unpulled(eligible)) is not None:
+        if (first := self.due(eligible)) is not None:
             return first
-        if self.forced and self.n > 2:
-            for k in eligible:
-                if self.t[k] < math.log(math.log(self.n)):
-                    return k
-        leader = max(eligible, key=lambda k: (self.mean[k], -k))
-        index = self.indices()
-        better = [k for k in eligible if k != leader and index[k] > index[leader] + 1e-12]
+        leader, better = self.compared(eligible)
         return least_played(self, better) if better else leader
 
 
 class OSLB(Pooled):
+    forced = False
+
     def __init__(self, *args, epsilon=0.05, **options):
         super().__init__(*args, **options)
         self.epsilon, self.programs = epsilon, 0
 
     def select(self, eligible):
-        if (first := self.unpulled(eligible)) is not None:
+        if (first := self.due(eligible)) is not None:
             return first
         leader = max(eligible, key=lambda k: (self.mean[k], -k))
         top = self.mean[leader]
@@ -149,20 +155,16 @@ class OSLB(Pooled):
 
 
 class TrackCKLUCB(OSLB):
+    forced = True
+
     def __init__(self, *args, patience=2.0, **options):
         super().__init__(*args, **options)
         self.patience = patience
 
     def select(self, eligible):
-        if (first := self.unpulled(eligible)) is not None:
+        if (first := self.due(eligible)) is not None:
             return first
-        if self.n > 2:
-            for k in eligible:
-                if self.t[k] < math.log(math.log(self.n)):
-                    return k
-        index = self.indices()
-        leader = max(eligible, key=lambda k: (self.mean[k], -k))
-        better = [k for k in eligible if k != leader and index[k] > index[leader] + 1e-12]
+        leader, better = self.compared(eligible)
         if not better:
             return leader
         rival, top, f = least_played(self, better), self.mean[leader], self.f()

@@ -67,8 +67,7 @@ class SafeSets:
         """Lower bound of what the own sets have earned, and psi."""
         own = [item for item in self.decisions if not item.conserved]
         sure = sum(r for item in own for r in item.answers.values() if self.credited(item))
-        n = max(len(own), 1)
-        L = math.log(3 * n**2 / self.delta)
+        L = math.log(3 * max(len(own), 1) ** 2 / self.delta)
         psi = self.sigma * math.sqrt(self.k) * math.sqrt(2 * len(own) * L) + 2 / 3 * self.k * L
         return max(sure - psi, 0.0)
 

@@ -9,6 +9,7 @@ from scipy.special import gammaln, xlogy
 
 import tightrope as tr
 from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
+from naive.side_by_side import until_they_stop
 from tiers import tiered
 from tightrope.core.streams import POLICY, stream
 from tightrope.policies.identification.sampling import fill_shares
@@ -50,15 +51,11 @@ def test_actions_and_stop_equal_those_of_the_twin_on_rewards_between_0_and_1(nam
     """Rewards are continuous, so that ties do not hide differences."""
     policy, twin = TWINS[name]
     session, noise = tr.Session(policy, arms=4, seed=2), np.random.default_rng(5)
-    for n in range(1000):
-        assert session.stopped == twin.stopped(), n
-        if session.stopped:
-            break
-        arm = session.select()
-        assert arm == twin.select(), n
-        reward = float(np.clip(MEANS[arm] + 0.25 * noise.standard_normal(), 0.0, 1.0))
-        session.update(arm, reward)
-        twin.update(arm, reward)
+
+    def reward(arm):
+        return float(np.clip(MEANS[arm] + 0.25 * noise.standard_normal(), 0.0, 1.0))
+
+    until_they_stop(session, twin, 1000, reward)
     assert session.stopped
     assert session.recommend()["arm"] == 3
 
@@ -213,5 +210,4 @@ def test_wrong_answers_are_rarer_than_delta_where_they_are_likeliest(policy, rew
         max_rounds=20_000,
     )
     assert found.stopped["it"].all()
-    wrong = 1 - found.correct["it"].mean()
-    assert wrong <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 400)
+    assert (1 - found.correct["it"].mean()) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 400)

@@ -63,11 +63,10 @@ def test_same_sets_as_the_twin(case, kind, prefix):
 
 
 @pytest.mark.parametrize("kind", tiered(ORACLES, ["knapsack"]))
-def test_the_certificate_of_escb_holds_for_every_set(kind):
+def test_the_certificate_of_escb_holds_for_every_set(kind, rng):
     oracle, sets = ORACLES[kind]
     policy = tr.ESCB(c=0.5)
     twin, session = naive.ESCB(N, sets, 0.5, 1.0), tr.Session(policy, arms=N, oracle=oracle, seed=1)
-    rng = np.random.default_rng(5)
     means = rng.uniform(0.1, 0.9, size=N)
     factors, certified = [], 0
     for _ in range(3 * ROUNDS[kind]):

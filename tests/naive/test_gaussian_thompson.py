@@ -12,6 +12,7 @@ from scipy.stats import t as student
 
 import tightrope as tr
 from naive.classic_policies import NaiveGaussianThompson
+from naive.side_by_side import step
 from tiers import thorough
 from tightrope.core.streams import POLICY, stream
 from tightrope.numerics.posterior import best_of_students, student_draw
@@ -33,13 +34,12 @@ def test_choices_are_those_of_the_twin(parameters, zeros):
         NaiveGaussianThompson(4, **parameters),
     )
     session, played = tr.Session(tr.GaussianThompson(**parameters), arms=4, seed=3), np.zeros(4)
-    for t in range(250):
-        arm = session.select()
-        assert arm == twin.select(rng), t
-        reward = 0.0 if zeros and arm == 1 else MEANS[arm] + DEVIATIONS[arm] * data.normal()
-        session.update(arm, reward)
-        twin.update(arm, reward)
-        played[arm] += 1
+
+    def reward(arm):
+        return 0.0 if zeros and arm == 1 else MEANS[arm] + DEVIATIONS[arm] * data.normal()
+
+    for _ in range(250):
+        played[step(session, twin, reward, rng)] += 1
     assert (played >= 2).all()
 
 
@@ -180,8 +180,7 @@ def test_chances_are_the_integral(K):
             quad(wins, *between, epsabs=1e-10, limit=200)[0] for between in pairwise(parts)
         )
         assert found[arm] == pytest.approx(wanted, abs=1e-7)
-    masked = best_of_students(mean, scale, freedom, np.arange(K) < 2)
-    assert masked[2:].sum() == 0.0
+    assert best_of_students(mean, scale, freedom, np.arange(K) < 2)[2:].sum() == 0.0
     certain = best_of_students(
         np.array([0.0, 1.0]), np.array([1e-200, 1.0]), np.array([5.0, 2.0]), None
     )

@@ -12,7 +12,6 @@ import tightrope as tr
 from naive import semibandit_policies as sets
 from naive.linear_policies import LearnedNoise
 from standard import unit_rows
-from tightrope.numerics.noise import enter, new_noise, noise_scale, note
 
 K, d, LAM, ROUNDS = 5, 3, 0.5, 120
 FORMS = ("few arms", "fixed", "changing", "fading", "apart")
@@ -473,17 +472,6 @@ def test_rewards_that_are_all_equal_or_nearly_so_keep_a_scale_above_zero():
         found = session.explain()
         assert found["noise"] > 0.0
         assert np.isfinite(found["upper"]).all()
-
-
-def test_a_wrong_residual_is_seen():
-    """A noise that forgets nothing while the regression does is another number: the tests above
-    would see it."""
-    right, wrong = new_noise(0.9), new_noise(1.0)
-    for reward in (1.0, 2.0, 0.5, 4.0):
-        for noise in (right, wrong):
-            enter(noise, reward, False)
-            note(noise, 0.3, 1.0)
-    assert abs(noise_scale(right, 0.0) - noise_scale(wrong, 0.0)) > 1e-3
 
 
 def test_parameters_of_the_theorem_are_refused_where_they_would_do_nothing():

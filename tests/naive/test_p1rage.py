@@ -7,6 +7,7 @@ from scipy.special import ndtri
 
 import tightrope as tr
 from naive.identification_policies import NaiveP1RAGE
+from naive.side_by_side import step
 from standard import unit_rows
 from tightrope.core.streams import POLICY, stream
 from tightrope.policies.identification.p1rage import ACCURACY
@@ -30,18 +31,13 @@ def test_choices_and_estimates_equal_those_of_the_twin(scale):
         ARMS, 300, design, g_design(ARMS, gap=ACCURACY).weights, stream(1, 0, POLICY), scale
     )
     noise = np.random.default_rng(5)
-    for n in range(300):
-        arm = session.select()
-        assert arm == twin.select(), n
-        reward = float(ARMS[arm] @ THETA + 0.3 * noise.standard_normal())
-        session.update(arm, reward)
-        twin.update(arm, reward)
+    for _ in range(300):
+        step(session, twin, lambda arm: float(ARMS[arm] @ THETA + 0.3 * noise.standard_normal()))
         assert not session.stopped
     np.testing.assert_allclose(session.explain()["mean"], twin.means, rtol=1e-9)
     np.testing.assert_allclose(session.explain()["probability"], twin.shares, rtol=1e-9)
     assert twin.plans >= 2
-    assert session.recommend()["arm"] == 2
-    assert session.recommend()["status"] == "not certified yet"
+    assert (session.recommend()["arm"], session.recommend()["status"]) == (2, "not certified yet")
 
 
 def test_estimates_have_no_bias_where_the_world_changes_and_their_errors_are_the_ones_reported():

@@ -201,9 +201,8 @@ def test_scores_that_round_to_one_number_are_counted_as_the_oracle_takes_them(k)
     assert parted > 0 or k == N  # planted: scores that are not rounded
 
 
-def test_every_draw_has_the_score_of_its_theta():
+def test_every_draw_has_the_score_of_its_theta(rng):
     """For rows, blocks and dimensions that do and do not fill the loop's lanes."""
-    rng = np.random.default_rng(0)
     for rows, blocks, d in ((1, 1, 1), (64, 2, 4), (65, 3, 7), (150, 1, 9)):
         X, theta, out = (
             rng.normal(size=(rows, d)),
@@ -219,8 +218,7 @@ def test_every_draw_has_the_score_of_its_theta():
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform"])
-def test_leaving_out_what_is_sure_changes_no_chance(law):
-    rng = np.random.default_rng(2)
+def test_leaving_out_what_is_sure_changes_no_chance(law, rng):
     for k in (1, 3, 8):
         centre, spread = rng.normal(size=12) * 3.0, rng.uniform(0.05, 0.8, size=12)
         whole, part = (
@@ -246,8 +244,7 @@ def integral(mean, deviation, eligible, arm):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_the_chance_among_independent_arms_is_its_integral(masked):
-    rng = np.random.default_rng(5)
+def test_the_chance_among_independent_arms_is_its_integral(masked, rng):
     for spread in (0.0, 1.0):
         mean, deviation = rng.normal(size=9), np.exp(spread * rng.normal(size=9))
         eligible = np.arange(9) % 3 != 1 if masked else None
@@ -268,8 +265,7 @@ def test_the_chance_among_independent_arms_is_its_integral(masked):
         assert moved > 1e-3  # planted: a mean that is off by a hundredth
 
 
-def test_where_the_integral_would_take_longer_the_arms_own_score_is_drawn():
-    rng = np.random.default_rng(6)
+def test_where_the_integral_would_take_longer_the_arms_own_score_is_drawn(rng):
     mean, deviation = (
         0.1 * rng.standard_normal(60),
         np.exp(rng.uniform(-6.0, 0.0, size=60)),
@@ -327,8 +323,7 @@ def test_the_chance_of_one_arm_is_how_often_it_wins_the_draws(shape):
         assert abs(p - wins[arm]) < 4 * np.hypot(own, error[arm])
 
 
-def test_standard_errors_of_one_arms_chance_are_those_of_its_repetitions():
-    rng = np.random.default_rng(11)
+def test_standard_errors_of_one_arms_chance_are_those_of_its_repetitions(rng):
     for K, rank in ((3, 2), (6, 3), (30, 5)):
         mean, root = 0.2 * rng.normal(size=K), rng.normal(size=(K, rank))
         told = np.array(
@@ -344,16 +339,14 @@ def test_the_chance_between_two_arms_is_exact_and_far_rivals_need_no_draws():
     p, error = chance_of_best(np.array([0.3, 0.1]), root, None, 0, rng, 500)
     assert (p, error) == (pytest.approx(norm.cdf(0.2 / apart), rel=1e-14), 0.0)
     three = np.vstack([root, root[1] * 0.5])
-    with_a_far_one = chance_of_best(np.array([0.3, 0.1, -90.0]), three, None, 0, rng, 500)
-    assert with_a_far_one == (p, 0.0)
+    assert chance_of_best(np.array([0.3, 0.1, -90.0]), three, None, 0, rng, 500) == (p, 0.0)
     assert chance_of_best(np.array([90.0, 0.0, 0.0]), three, None, 0, rng, 500) == (1.0, 0.0)
     assert rng.bit_generator.state == before
     assert chance_of_best(np.array([0.3, 0.1, 0.0]), three, None, 0, rng, 500)[1] > 0.0
 
 
 @pytest.mark.parametrize("kind", ["features", "few arms", "rounds", "apart"])
-def test_deviations_are_a_root_of_the_covariance(kind):
-    rng = np.random.default_rng(1)
+def test_deviations_are_a_root_of_the_covariance(kind, rng):
     K, d = (3, 5) if kind == "few arms" else (6, 4)
     X = rng.normal(size=(K, d))
     X[1] = X[0]  # a covariance that is singular
@@ -493,8 +486,7 @@ def test_a_decision_says_how_its_propensity_was_found(policy, oracle, draws):
     assert [one.draws for one in read.open.values()] == [draws] * 2
     assert [one.draws for one, _ in read.answered()] == [draws]
     assert session.open[made[1].id].draws == draws
-    unmeasured = tr.Session(policy, arms, oracle=oracle, measured=False)
-    assert unmeasured.decide().draws is None
+    assert tr.Session(policy, arms, oracle=oracle, measured=False).decide().draws is None
 
 
 def test_only_its_draws_tell_a_frequency_of_one_from_a_chance_that_is_exact():

@@ -67,24 +67,16 @@ def test_squarecb_plays_as_the_twin(gamma, shared):
         twin.update(X, decision.arm, reward)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:more than 1,000 decisions of select"
-)  # none of them is ever answered
-def test_propensities_are_the_frequencies_of_choices():
-    """They sum to 1, no eligible arm's is 0, and 20,000 choices agree by a chi-square test (4
-    degrees of freedom, p = 1e-4)."""
-    X, n = unit_rows(np.random.default_rng(2), 6, d), 20_000
-    session = tr.Session(tr.SquareCB(gamma=20.0), arms=X, seed=1)
+def test_propensities_sum_to_one_and_no_eligible_arm_has_none():
+    session = tr.Session(
+        tr.SquareCB(gamma=20.0), arms=unit_rows(np.random.default_rng(2), 6, d), seed=1
+    )
     for k in range(6):
         session.update(k, k / 6)
     eligible = np.array([True, True, False, True, True, True])
     p = session.propensities(eligible=eligible)
     assert p.sum() == pytest.approx(1.0, abs=1e-12)
     assert p[2] == 0.0 < p[eligible].min()
-    counts = np.bincount([session.select(eligible=eligible) for _ in range(n)], minlength=6)[
-        eligible
-    ]
-    assert ((counts - n * p[eligible]) ** 2 / (n * p[eligible])).sum() < 23.5
 
 
 class RidgeBatch:

@@ -5,6 +5,7 @@ import pytest
 
 import tightrope as tr
 from naive.classic_policies import NaiveRobustUCB
+from naive.side_by_side import step
 from tightrope.policies.classic.robustucb import LEVELS, level_now
 
 PARETO = 1.6  # index of the tail: no variance, but a moment of order 1.5
@@ -30,13 +31,8 @@ def test_choices_and_means_are_those_of_the_twin(parameters):
         NaiveRobustUCB(3, **parameters),
         tr.Session(tr.RobustUCB(**parameters), arms=3, seed=0),
     )
-    left_out = 0
-    for t in range(250):
-        arm = session.select()
-        assert arm == twin.select(), t
-        reward = float(pareto(data)) * (arm + 1.0)
-        session.update(arm, reward)
-        twin.update(arm, reward)
+    for _ in range(250):
+        step(session, twin, lambda arm: float(pareto(data)) * (arm + 1.0))
     report = session.explain()
     wanted = [twin.truncated_mean(rewards) for rewards in twin.rewards]
     np.testing.assert_allclose(report["mean"], wanted, rtol=1e-12)

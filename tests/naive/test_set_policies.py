@@ -62,11 +62,10 @@ def test_same_sets_as_the_twin(case, changing):
     [tr.C2UCB(), tr.PC2UCB(), tr.CombTS(), tr.CombTS(randomization="arm"), tr.CombGreedy()],
     ids=repr,
 )
-def test_blocks_equal_one_model_with_zero_padded_features(policy):
+def test_blocks_equal_one_model_with_zero_padded_features(policy, rng):
     """M regressions of size d choose as the one of size M d whose features are zero outside their
     block; an intercept would be of each."""
     policy = policy._replace(intercept=False) if "intercept" in policy._fields else policy
-    rng = np.random.default_rng(5)
     users, M, k, d = 20, 3, 2, 4
     X, theta = rng.normal(size=(users, d)), rng.normal(size=(M, d))
     padded = np.zeros((users * M, M * d))
@@ -94,8 +93,7 @@ def test_blocks_equal_one_model_with_zero_padded_features(policy):
         np.testing.assert_allclose(first[key], second[key], atol=1e-10)
 
 
-def test_kalman_aliases_equal_ridge_policies():
-    rng = np.random.default_rng(8)
+def test_kalman_aliases_equal_ridge_policies(rng):
     X = rng.normal(size=(40, 3))
     noise, prior, c = 0.4, 0.7, 1.3
     pairs = [

@@ -1,7 +1,5 @@
-"""Ridge over many arms: fresh factorisation, rank-k updates and Woodbury agree; equal rows are
-equal to the bit; exact inclusion."""
-
-import itertools
+"""Ridge over many arms: fresh factorisation and rank-k updates agree; equal rows are equal to the
+bit; exact inclusion."""
 
 import numpy as np
 import pytest
@@ -19,22 +17,16 @@ from tightrope.policies.semibandits.sets import top_k_probability
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_rank_k_updates_equal_a_fresh_factorisation_and_woodbury(blocks):
-    rng = np.random.default_rng(0)
+def test_rank_k_updates_equal_a_fresh_factorisation(blocks, rng):
     N, d, k, lam = 200, 9, 7, 0.3
     X = rng.normal(size=(N, d))
     model = new_batch_ridge(blocks, d, lam)
-    inverse = np.stack([np.eye(d) / lam] * blocks)
     history = []
     for _ in range(60):
         arms = rng.choice(N * blocks, k * blocks, replace=False)
         rewards = rng.normal(size=arms.size)
         learn_batch(model, X, arms, rewards)
         history += zip(arms.tolist(), rewards, strict=True)
-        for block in range(blocks):
-            U = X[arms[arms % blocks == block] // blocks].T
-            P = inverse[block]
-            inverse[block] = P - P @ U @ np.linalg.solve(np.eye(U.shape[1]) + U.T @ P @ U, U.T @ P)
     means, widths = predict_settled(settle(model, X), X)
     theta, _ = solve(model)
     for block in range(blocks):
@@ -46,22 +38,18 @@ def test_rank_k_updates_equal_a_fresh_factorisation_and_woodbury(blocks):
         np.testing.assert_allclose(means.reshape(N, blocks)[:, block], X @ fresh, atol=1e-11)
         width = np.sqrt(np.einsum("nd,nd->n", X, np.linalg.solve(V, X.T).T))
         np.testing.assert_allclose(widths.reshape(N, blocks)[:, block], width, rtol=1e-11)
-        np.testing.assert_allclose(inverse[block], np.linalg.inv(V), atol=1e-12)
 
 
-def test_equal_rows_get_equal_numbers_wherever_they_stand():
-    rng = np.random.default_rng(1)
+def test_equal_rows_get_equal_numbers_wherever_they_stand(rng):
     d = 7
     model = new_batch_ridge(1, d, 1.0)
-    some = rng.normal(size=(50, d))
-    learn_batch(model, some, np.arange(50), rng.normal(size=50))
+    learn_batch(model, rng.normal(size=(50, d)), np.arange(50), rng.normal(size=50))
     X = np.tile(rng.normal(size=d), (3 * LANES + 5, 1))
     for values in predict_settled(settle(model, X), X):
         assert np.unique(values).size == 1
 
 
-def test_threads_change_no_bit(monkeypatch):
-    rng = np.random.default_rng(2)
+def test_threads_change_no_bit(monkeypatch, rng):
     X = rng.normal(size=(501, 6))
     model = new_batch_ridge(2, 6, 1.0)
     learn_batch(model, X, np.arange(80), rng.normal(size=80))
@@ -93,25 +81,13 @@ def test_no_rows_shorter_than_the_lanes_are_lost():
     assert widths.tolist() == [0.5, 1.0, 1.5]
 
 
-def brute_force(exceed_order, k, n):
-    counts = np.zeros(n)
-    for order in exceed_order:
-        counts[list(order[:k])] += 1
-    return counts / len(exceed_order)
-
-
 def test_exchangeable_scores_share_the_places():
-    orders = list(itertools.permutations(range(4)))
-    np.testing.assert_allclose(
-        top_k_probability(np.zeros(4), np.ones(4), 2, "normal"),
-        brute_force(orders, 2, 4),
-        atol=1e-9,
-    )
+    found = top_k_probability(np.zeros(4), np.ones(4), 2, "normal")
+    np.testing.assert_allclose(found, 0.5, atol=1e-9)
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform"])
-def test_inclusion_against_monte_carlo(law):
-    rng = np.random.default_rng(4)
+def test_inclusion_against_monte_carlo(law, rng):
     n, k, draws = 9, 3, 200_000
     centre, spread = (
         rng.normal(size=n),
@@ -135,15 +111,13 @@ def test_two_normals_have_a_closed_form():
 
 
 @pytest.mark.parametrize(("size", "noise"), [(0.01, 1.0), (1.0, 0.3), (30.0, 0.1), (1.0, np.nan)])
-def test_the_scale_of_widths_is_the_larger_of_noise_and_what_the_penalty_hides(size, noise):
+def test_the_scale_of_widths_is_the_larger_of_noise_and_what_the_penalty_hides(size, noise, rng):
     """By eigenvalues, whether or not the triangle had to be inverted."""
-    rng = np.random.default_rng(3)
     X, model = rng.normal(size=(40, 5)), new_batch_ridge(2, 5, 0.7)
     rewards = size * (X[np.arange(30) // 2] @ rng.normal(size=5)) + 0.05 * rng.normal(size=30)
     learn_batch(model, X, np.arange(30), rewards)
     theta, _ = solve(model)
-    values = np.linalg.eigvalsh(model.design)
-    known = (1.0 - 0.7 / values).sum()
+    known = (1.0 - 0.7 / np.linalg.eigvalsh(model.design)).sum()
     hidden = 0.7 * (theta**2).sum() / known
     residual = (rewards**2).sum() - (theta * model.response).sum()
     variance = (2.0 * (rewards**2).mean() + residual) / 32.0 if np.isnan(noise) else noise**2

@@ -38,8 +38,7 @@ def test_level_zero_and_the_ends():
     assert math.isclose(upper(0.0, 0.5), 1 - math.exp(-0.5), rel_tol=1e-13)
 
 
-def test_beta_draws_have_the_moments_of_beta():
-    rng = np.random.default_rng(0)
+def test_beta_draws_have_the_moments_of_beta(rng):
     for a, b in [(1.0, 1.0), (2.5, 7.0), (300.0, 40.0), (0.4, 3.0)]:
         n = 20_000
         draws = np.array([beta_draw(a, b, rng) for _ in range(n)])

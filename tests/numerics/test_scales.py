@@ -80,26 +80,22 @@ def agrees(form, X, lam, arms, rewards):
 
 @pytest.mark.parametrize("how", ["all", "one"])
 @pytest.mark.parametrize("form", ["arm", "feature", "context"])
-def test_six_digits_beside_an_intercept_at_any_scale(form, how):
-    rng = np.random.default_rng(3)
+def test_six_digits_beside_an_intercept_at_any_scale(form, how, rng):
     for size in SIZES:
-        X = features(size, rng, 9)
-        agrees(form, X, 1.0, *played(rng, 9, how))
+        agrees(form, features(size, rng, 9), 1.0, *played(rng, 9, how))
 
 
 @pytest.mark.parametrize("how", ["all", "one"])
 @pytest.mark.parametrize("kind", ["income", "time"])
 @pytest.mark.parametrize("form", ["arm", "feature", "context"])
-def test_six_digits_with_raw_features(form, kind, how):
-    rng = np.random.default_rng(4)
+def test_six_digits_with_raw_features(form, kind, how, rng):
     agrees(form, features(kind, rng, 9), 1.0, *played(rng, 9, how))
 
 
 @pytest.mark.parametrize("lam", [1.0, 1e-6])
 @pytest.mark.parametrize("how", ["all", "one"])
 @pytest.mark.parametrize("form", ["arm", "feature"])
-def test_fixed_features_keep_six_digits_where_two_columns_are_large(form, how, lam):
-    rng = np.random.default_rng(5)
+def test_fixed_features_keep_six_digits_where_two_columns_are_large(form, how, lam, rng):
     X = features("mixed", rng, 9) * (1.0 if lam == 1.0 else 1e-3)
     agrees(form, X, lam, *played(rng, 9, how))
 
@@ -111,11 +107,10 @@ def test_fixed_features_keep_six_digits_where_two_columns_are_large(form, how, l
     ),
 )
 @pytest.mark.parametrize("kind", tiered(["income", "time"], ["time"]))
-def test_policies_keep_their_means_with_raw_features(name, kind):
+def test_policies_keep_their_means_with_raw_features(name, kind, rng):
     """After a factorisation the estimates still say what the rewards said, with the constant column
     that the policy adds."""
     policy = getattr(tr, name)()
-    rng = np.random.default_rng(6)
     X = features(kind, rng, 8)
     theta = np.array([0.0, 1.0 / X[:, 1].max()])
     session = tr.Session(policy, arms=X, horizon=UPDATES, seed=1)
@@ -146,10 +141,9 @@ def test_a_pivot_is_judged_by_its_own_column():
     assert cholesky(np.array([[np.nan, 0.0], [0.0, 1.0]]), factor) == 0.0
 
 
-def test_powers_of_two_change_no_bit():
+def test_powers_of_two_change_no_bit(rng):
     """Why columns need not be scaled beforehand: every operation commutes with it. The model's
     prior has to be scaled along."""
-    rng = np.random.default_rng(7)
     B = rng.normal(size=(5, 5))
     A, S = B @ B.T, 2.0 ** np.array([-30.0, 5.0, 0.0, 40.0, 12.0])
     plain, scaled = np.zeros((5, 5)), np.zeros((5, 5))

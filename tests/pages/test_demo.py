@@ -31,8 +31,7 @@ def demo(tmp_path_factory):
             "pooch.retrieve", lambda *words, **options: (_ for _ in ()).throw(OSError("no network"))
         )
         patch.chdir(out)
-        made = page.run_demo(out / "demo", size=SIZE, say=said.append)
-        yield made, said
+        yield page.run_demo(out / "demo", size=SIZE, say=said.append), said
 
 
 @thorough

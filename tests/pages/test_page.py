@@ -309,8 +309,7 @@ def test_a_dark_page_has_light_letters_in_its_figures(two_panels, tmp_path):
     seen = measured_in_a_browser(
         two_panels, 1280, SEEN, tmp_path, "--blink-settings=preferredColorScheme=0"
     )
-    assert seen["ink"] == "rgb(227, 233, 238)"
-    assert seen["paper"] == "rgb(27, 36, 43)"
+    assert (seen["ink"], seen["paper"]) == ("rgb(227, 233, 238)", "rgb(27, 36, 43)")
 
 
 def test_page_fetches_nothing(two_panels):
@@ -338,7 +337,6 @@ def test_results_of_one_question_are_compared_and_others_are_not():
     assert join_same_questions({"a": one, "b": elsewhere}) == {}
     (name,) = join_same_questions({"a": one, "b": other, "c": elsewhere})
     assert name == "Compared: a, b"
-    both = join_runs({"a": one, "b": other})
-    assert both.policies == ["A (a)", "A (b)"]
+    assert join_runs({"a": one, "b": other}).policies == ["A (a)", "A (b)"]
     assert join_runs({"a": one, "b": same}).policies == ["A"]
     assert join_runs({"a": one, "b": other}).replications == 30

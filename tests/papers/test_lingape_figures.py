@@ -60,20 +60,13 @@ def verdicts(rows, key):
     return [row.verdict for row in rows if row.key == key]
 
 
-def test_at_least_five_times_is_not_four_and_a_half():
-    assert (
-        at_least_times("adaptive-worse", "x", "at least 5", Estimate(4.5, 0.05), 5.0).verdict
-        == PARTLY
-    )
-    assert (
-        at_least_times("adaptive-worse", "x", "at least 5", Estimate(5.5, 0.05), 5.0).verdict == YES
-    )
-    assert (
-        at_least_times("adaptive-worse", "x", "at least 5", Estimate(0.9, 0.01), 5.0).verdict == NO
-    )
-    assert (
-        at_least_times("adaptive-worse", "x", "at least 5", Estimate(5.5, 0.5), 5.0).verdict == OPEN
-    )
+@pytest.mark.parametrize(
+    ("value", "se", "verdict"),
+    [(4.5, 0.05, PARTLY), (5.5, 0.05, YES), (0.9, 0.01, NO), (5.5, 0.5, OPEN)],
+)
+def test_at_least_five_times_is_not_four_and_a_half(value, se, verdict):
+    row = at_least_times("adaptive-worse", "x", "at least 5", Estimate(value, se), 5.0)
+    assert row.verdict == verdict
 
 
 def test_one_dimension_in_which_a_rival_is_better_decides_figure_1():
@@ -90,9 +83,12 @@ def test_one_dimension_in_which_a_rival_is_better_decides_figure_1():
     ):
         assert set(verdicts(rows, key)) == {YES}, key
     bad = fig1.score(good | {10: runs(STATIC=0.2e6, ORACLE_K=0.2e6, ADAPTIVE_ONE=0.9e6)})
-    assert set(verdicts(bad, "near-parallel-first")) == {NO}
-    assert set(verdicts(bad, "beats-oracle")) == {NO}
-    assert set(verdicts(bad, "adaptive-worse")) == {PARTLY}
+    for key, verdict in (
+        ("near-parallel-first", NO),
+        ("beats-oracle", NO),
+        ("adaptive-worse", PARTLY),
+    ):
+        assert set(verdicts(bad, key)) == {verdict}
 
 
 def test_xy_adaptive_that_forgets_nothing():
@@ -241,8 +237,7 @@ def test_complexities_have_their_closed_forms():
 
 
 def test_theorems_fail_where_runs_or_problems_break_them():
-    within = {"x": (np.array([10, 20, 30]), 50.0)}
-    assert theory.theorem_2(within)[0].verdict == YES
+    assert theory.theorem_2({"x": (np.array([10, 20, 30]), 50.0)})[0].verdict == YES
     assert theory.theorem_2({"x": (np.array([10, 20, 300]), 50.0)})[0].verdict == NO
     table = pd.DataFrame(
         {
@@ -274,10 +269,11 @@ def test_programs_radius_and_closed_forms_fail_on_wrong_numbers():
     wrong = good.assign(**{"best design": 3.0, "n times squared width": 5.0, "Lemma 1": 1.1})
     assert [row.verdict for row in theory.programs(wrong)] == [NO, NO, NO]
     rounds = np.tile([1e4, 3e5], (10, 1)) * (1 + 0.01 * rng.standard_normal((10, 2)))
-    assert [row.verdict for row in theory.radius(rounds, np.log(rounds), 6)] == [YES, YES]
-    assert [row.verdict for row in theory.radius(rounds, 2 * np.log(rounds), 6)][1] == PARTLY
-    assert [row.verdict for row in theory.radius(rounds, 5 * np.log(rounds), 6)][1] == NO
-    assert theory.radius(rounds, 50 * np.log(rounds), 6)[0].verdict == NO
+    radius = {
+        factor: [row.verdict for row in theory.radius(rounds, factor * np.log(rounds), 6)]
+        for factor in (1, 2, 5, 50)
+    }
+    assert (radius[1], radius[2][1], radius[5][1], radius[50][0]) == ([YES, YES], PARTLY, NO, NO)
     closed = pd.DataFrame(
         {
             "epsilon": [0.0, 0.0, 0.1],

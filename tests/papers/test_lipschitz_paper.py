@@ -42,8 +42,7 @@ def test_the_steep_instance_and_the_contexts_have_the_known_constants():
 def test_continuous_shapes_stay_in_the_unit_interval_and_peak_off_the_grid():
     for shape in targets().values():
         peak, slope = bounds(shape)
-        values = shape(np.linspace(0, 1, 10_001))
-        assert values.min() >= 0 and peak <= 1 and slope > 0
+        assert shape(np.linspace(0, 1, 10_001)).min() >= 0 and peak <= 1 and slope > 0
         assert peak > shape(np.linspace(0, 1, 29)).max()
 
 
@@ -107,34 +106,34 @@ def verdicts(rows):
     return [row.verdict for row in rows]
 
 
-def test_a_growth_of_105_is_not_like_63():
-    assert verdicts(
-        growth_of_cklucb("quadratic", Estimate(105.0, 2.0), Estimate(10.0, 2.0), 62.6)
-    ) == [NO, NO]
-    assert verdicts(
-        growth_of_cklucb("quadratic", Estimate(60.0, 1.0), Estimate(-10.0, 2.0), 62.6)
-    ) == [YES, YES]
-    assert verdicts(
-        growth_of_cklucb("quadratic", Estimate(60.0, 8.0), Estimate(-10.0, 8.0), 62.6)
-    ) == [OPEN, OPEN]
+@pytest.mark.parametrize(
+    ("growth", "less", "verdict"),
+    [
+        (Estimate(105.0, 2.0), Estimate(10.0, 2.0), NO),
+        (Estimate(60.0, 1.0), Estimate(-10.0, 2.0), YES),
+        (Estimate(60.0, 8.0), Estimate(-10.0, 8.0), OPEN),
+    ],
+)
+def test_a_growth_of_105_is_not_like_63(growth, less, verdict):
+    assert verdicts(growth_of_cklucb("quadratic", growth, less, 62.6)) == [verdict, verdict]
 
 
 def test_growth_against_the_lower_bound_is_one_sided():
     noise = np.random.default_rng(6).normal(0.0, 1.0, 400)
-    assert discrete.not_below("CKL-UCB", 8.8 + noise, 8.45).verdict == YES
-    assert discrete.not_below("a policy that breaks the theorem", 5.0 + noise, 8.45).verdict == NO
-    assert (
-        discrete.not_below("one that a single run saves", np.append(5.0 + noise, 1e6), 8.45).verdict
-        == NO
-    )
-    assert discrete.not_below("CKL-UCB", 8.8 + 40 * noise, 8.45).verdict == OPEN
-    assert discrete.optimal("oslb-optimal", "OSLB", Estimate(8.0, 0.5), 8.45).verdict == YES
-    assert discrete.optimal("oslb-optimal", "OSLB", Estimate(13.7, 5.2), 8.45).verdict == OPEN
-    assert discrete.optimal("oslb-optimal", "OSLB", Estimate(17.2, 0.5), 8.45).verdict == NO
+    found = {
+        "CKL-UCB": 8.8 + noise,
+        "a policy that breaks the theorem": 5.0 + noise,
+        "one that a single run saves": np.append(5.0 + noise, 1e6),
+        "more noise": 8.8 + 40 * noise,
+    }
+    rows = [discrete.not_below(name, slopes, 8.45) for name, slopes in found.items()]
+    assert verdicts(rows) == [YES, NO, NO, OPEN]
+    seen = (Estimate(8.0, 0.5), Estimate(13.7, 5.2), Estimate(17.2, 0.5))
+    rows = [discrete.optimal("oslb-optimal", "OSLB", slope, 8.45) for slope in seen]
+    assert verdicts(rows) == [YES, OPEN, NO]
 
 
-def test_plays_are_compared_with_the_rates():
-    rng = np.random.default_rng(0)
+def test_plays_are_compared_with_the_rates(rng):
     rates = np.array([10.0, 0.2, 0.0])
     earlier = rng.integers(50, 60, (40, 3)).astype(float)
     right = earlier + rates * np.log(10) + rng.normal(0, 1, (40, 3))
@@ -144,8 +143,7 @@ def test_plays_are_compared_with_the_rates():
     assert verdicts(discrete.plays(earlier, earlier + 2 * (right - earlier), rates, 10.0)) == [NO]
 
 
-def test_low_arms_first_fails_on_shuffled_arms():
-    rng = np.random.default_rng(1)
+def test_low_arms_first_fails_on_shuffled_arms(rng):
     gaps = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.0])
     pulls = np.array([10.0, 20, 40, 80, 160, 9000]) + rng.integers(0, 5, (50, 6))
     early = np.minimum(pulls, 30)
@@ -155,43 +153,29 @@ def test_low_arms_first_fails_on_shuffled_arms():
     assert verdicts(discrete.low_arms_first("x", early[:, ::-1], pulls[:, ::-1], gaps))[0] == NO
 
 
-def test_forced_exploration_bad_runs_and_orders_are_judged_by_paired_differences():
-    rng = np.random.default_rng(2)
+def test_forced_exploration_bad_runs_and_orders_are_judged_by_paired_differences(rng):
     forced = rng.normal(300.0, 20.0, 60)
     level, heavy = forced + rng.normal(0, 5, 60), forced + 300 + rng.normal(0, 50, 60)
-    assert (
-        discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": level})).verdict
-        == YES
-    )
-    assert (
-        discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": heavy})).verdict
-        == NO
-    )
-    few, many = (
+    rows = [
+        discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": plain}))
+        for plain in (level, heavy)
+    ]
+    assert verdicts(rows) == [YES, NO]
+    few, many, steady = (
         np.where(np.arange(60) < 2, 2000.0, 100.0),
         np.where(np.arange(60) < 40, 2000.0, 100.0),
+        np.full(60, 200.0),
     )
-    steady = np.full(60, 200.0)
-    assert (
-        discrete.robustness("x", ended(**{"CKL-UCB": few, "OSLB": many}), steady.mean()).verdict
-        == YES
-    )
-    assert (
-        discrete.robustness("x", ended(**{"CKL-UCB": many, "OSLB": few}), steady.mean()).verdict
-        == NO
-    )
-    assert (
-        discrete.robustness(
-            "x", ended(**{"CKL-UCB": steady, "OSLB": steady}), steady.mean()
-        ).verdict
-        == OPEN
-    )  # no run is bad
-    assert order("continuous", "x", ended(a=forced, b=heavy), "a", "b").verdict == YES
-    assert order("continuous", "x", ended(a=heavy, b=forced), "a", "b").verdict == NO
-    assert (
-        order("continuous", "x", ended(a=rng.permutation(forced), b=forced), "a", "b").verdict
-        == OPEN
-    )
+    rows = [
+        discrete.robustness("x", ended(**{"CKL-UCB": one, "OSLB": other}), steady.mean())
+        for one, other in ((few, many), (many, few), (steady, steady))
+    ]
+    assert verdicts(rows) == [YES, NO, OPEN]  # among the last no run is bad
+    rows = [
+        order("continuous", "x", ended(a=one, b=other), "a", "b")
+        for one, other in ((forced, heavy), (heavy, forced), (rng.permutation(forced), forced))
+    ]
+    assert verdicts(rows) == [YES, NO, OPEN]
 
 
 def test_theorem_5_1_fails_where_a_share_exceeds_its_bound():
@@ -206,17 +190,15 @@ def test_theorem_5_1_fails_where_a_share_exceeds_its_bound():
             "one run": 5e-5,
         }
     )
-    assert verdicts(theory.concentration_rows(fine)) == [YES]
-    assert verdicts(theory.concentration_rows(fine.assign(share=[0.6, 5e-4]))) == [PARTLY]
-    assert verdicts(theory.concentration_rows(fine.assign(share=[0.6, 0.4]))) == [NO]
+    for share, verdict in (([1e-3, 5e-4], YES), ([0.6, 5e-4], PARTLY), ([0.6, 0.4], NO)):
+        assert verdicts(theory.concentration_rows(fine.assign(share=share))) == [verdict]
     bound = theory.concentration(50, 20, np.random.default_rng(3)).set_index(
         ["rule", "K", "delta"]
     )["bound"]
     assert bound["in turn", 1, 9.0] == pytest.approx(np.exp(-9 + 2) * np.ceil(9 * np.log(20)) * 9)
 
 
-def test_the_program_has_one_solution_or_several():
-    rng = np.random.default_rng(4)
+def test_the_program_has_one_solution_or_several(rng):
     assert theory.one_cover(np.array([[1.0, 0.2], [0.1, 1.0]]), np.array([0.3, 0.4]), rng)
     assert not theory.one_cover(
         np.ones((2, 2)), np.array([0.3, 0.3]), rng

@@ -34,8 +34,7 @@ def result():
     """Two models, three runs each, in turn: "new" has half of "old"'s regret on model 0 and nine
     tenths on model 1."""
     old = np.array([100.0, 10.0, 110.0, 20.0, 120.0, 30.0])
-    new = old * np.array([0.5, 0.9] * 3)
-    regret = {"free": 0.3 * old, "old": old, "new": new}
+    regret = {"free": 0.3 * old, "old": old, "new": (old * np.array([0.5, 0.9] * 3))}
 
     def watched(violations, budget):
         violations = np.array(violations, dtype=float)[:, None]
@@ -97,8 +96,7 @@ def test_a_reduction_by_more_than_half_is_one_sided(left, verdict):
     assert reduced_by_more("key", "less than half", 50, Estimate(left, 0.005)).verdict == verdict
 
 
-def test_an_order_is_judged_by_the_paired_difference():
-    rng = np.random.default_rng(0)
+def test_an_order_is_judged_by_the_paired_difference(rng):
     common = rng.normal(100.0, 50.0, 40)  # hides a difference of 5 from unpaired means
     row = lower("key", "a below b", common, common + 5.0 + rng.normal(0.0, 1.0, 40))
     assert row.verdict == "reproduced"
@@ -163,17 +161,13 @@ def test_an_order_on_the_worst_model_is_judged_over_draws(result):
     .6 on both, is below "new" in three of four."""
     result.regret["half"] = 0.6 * result.regret["old"]
     worst = worst_models_of_draws(result, "new", "old", 2, 2)
-    assert (
-        lower_in_draws("key", "half below new", result, "half", "new", 2, worst).verdict == "partly"
-    )
-    assert (
-        lower_in_draws("key", "free below new", result, "free", "new", 2, worst).verdict
-        == "reproduced"
-    )
-    assert (
-        lower_in_draws("key", "new below free", result, "new", "free", 2, worst).verdict
-        == "not reproduced"
-    )
+    for one, other, verdict in (
+        ("half", "new", "partly"),
+        ("free", "new", "reproduced"),
+        ("new", "free", "not reproduced"),
+    ):
+        row = lower_in_draws("key", "one below other", result, one, other, 2, worst)
+        assert row.verdict == verdict
 
 
 def budget_result(regret, budget):
@@ -190,22 +184,20 @@ def budget_result(regret, budget):
 def test_budgets_are_ordered_as_regrets_are():
     regret = {"a": 10.0, "b": 20.0, "c": 30.0}
     right = {"a": [0.0, 90.0], "b": [0.0, 80.0], "c": [0.0, 70.0]}
-    assert budget_order(budget_result(regret, right)).verdict == "reproduced"
     shuffled = {"a": right["b"], "b": right["c"], "c": right["a"]}
-    assert budget_order(budget_result(regret, shuffled)).verdict == "partly"
-    assert budget_order(budget_result(dict.fromkeys(regret, 10.0), right)).verdict == "undecided"
+    for regrets, budgets, verdict in (
+        (regret, right, "reproduced"),
+        (regret, shuffled, "partly"),
+        (dict.fromkeys(regret, 10.0), right, "undecided"),
+    ):
+        assert budget_order(budget_result(regrets, budgets)).verdict == verdict
 
 
 def test_parallel_budgets_have_the_same_slope():
     regret = {"a": 10.0, "b": 20.0, "c": 30.0}
-    assert (
-        parallel(budget_result(regret, {"a": [50, 150], "b": [40, 139], "c": [0, 98]})).verdict
-        == "reproduced"
-    )
-    assert (
-        parallel(budget_result(regret, {"a": [50, 150], "b": [40, 139], "c": [0, 50]})).verdict
-        == "not reproduced"
-    )
+    for last, verdict in ((98, "reproduced"), (50, "not reproduced")):
+        budgets = {"a": [50, 150], "b": [40, 139], "c": [0, last]}
+        assert parallel(budget_result(regret, budgets)).verdict == verdict
 
 
 def test_the_bounds_of_the_theorems_are_those_of_the_proofs():
@@ -250,8 +242,7 @@ def test_the_table_holds_ratios_events_and_violations(result):
 
 def test_checkpoints_are_even_with_a_fine_beginning():
     rounds = even_checkpoints(10_000)
-    assert rounds[0] == 1
-    assert rounds[-1] == 10_000
+    assert (rounds[0], rounds[-1]) == (1, 10_000)
     assert set(range(100, 10_001, 100)) <= set(rounds)
     assert sum(t < 100 for t in rounds) > 15
     assert even_checkpoints(1) == [1]

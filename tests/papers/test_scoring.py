@@ -184,26 +184,37 @@ def test_every_rule_has_a_case_for_yes_and_for_no():
         assert {rule for rule, _, said in CASES if said == verdict} == rules
 
 
-def test_less_than_half_is_not_an_order():
+@pytest.mark.parametrize(
+    ("rule", "found", "target", "verdict"),
+    [
+        ("below", e(0.45, 0.005), 0.5, YES),
+        ("below", e(0.536, 0.005), 0.5, PARTLY),
+        ("below", e(0.51, 0.005), 0.5, OPEN),
+        ("below", e(1.2, 0.005), 0.5, NO),
+        ("above", e(6.0, 0.1), 5.0, YES),
+        ("above", e(2.0, 0.1), 5.0, PARTLY),
+    ],
+)
+def test_less_than_half_is_not_an_order(rule, found, target, verdict):
     """A weaker order that holds makes a one-sided number partly right, never right."""
-    assert scoring.below(e(0.45, 0.005), 0.5, partly=1.0).verdict == YES
-    assert scoring.below(e(0.536, 0.005), 0.5, partly=1.0).verdict == PARTLY
-    assert scoring.below(e(0.51, 0.005), 0.5, partly=1.0).verdict == OPEN
-    assert scoring.below(e(1.2, 0.005), 0.5, partly=1.0).verdict == NO
-    assert scoring.above(e(6.0, 0.1), 5.0, partly=1.0).verdict == YES
-    assert scoring.above(e(2.0, 0.1), 5.0, partly=1.0).verdict == PARTLY
+    assert getattr(scoring, rule)(found, target, partly=1.0).verdict == verdict
 
 
-def test_reasons_come_from_the_numbers():
-    assert "0.1, 0.5 standard errors" in scoring.below(e(0.1, 0.2)).reason
-    assert "-1, 5.0 standard errors" in scoring.above(e(9.0, 0.2), 10.0).reason
-    assert "differs from 0.5 by +0.4" in scoring.near(e(0.9, 0.01), 0.5, 0.1).reason
-    assert scoring.every([True, False, False]).reason == "It holds in 1 of 3 cases."
-    assert "standard error inf" in scoring.below(e(-1.0, INF)).reason
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("0.1, 0.5 standard errors", scoring.below(e(0.1, 0.2))),
+        ("-1, 5.0 standard errors", scoring.above(e(9.0, 0.2), 10.0)),
+        ("differs from 0.5 by +0.4", scoring.near(e(0.9, 0.01), 0.5, 0.1)),
+        ("It holds in 1 of 3 cases.", scoring.every([True, False, False])),
+        ("standard error inf", scoring.below(e(-1.0, INF))),
+    ],
+)
+def test_reasons_come_from_the_numbers(words, found):
+    assert words in found.reason
 
 
-def test_estimates_are_means_with_their_errors():
-    rng = np.random.default_rng(0)
+def test_estimates_are_means_with_their_errors(rng):
     x, y = rng.normal(3.0, 1.0, 500), rng.normal(2.0, 0.5, 500)
     assert estimate(x) == (x.mean(), x.std(ddof=1) / math.sqrt(500))
     assert estimate([2.0]) == (2.0, INF)
@@ -224,9 +235,8 @@ def test_rounding_of_another_processor_decides_nothing():
     assert scoring.below(paired_mean(x - np.array([1.0, 1.1, 1.2]), x)).verdict == "reproduced"
 
 
-def test_standard_errors_of_ratios_are_the_spread_of_ratios():
+def test_standard_errors_of_ratios_are_the_spread_of_ratios(rng):
     """Against the spread of the ratio over 2,000 samples of 400 pairs, known to 1.6 %."""
-    rng = np.random.default_rng(1)
     below = rng.normal(5.0, 1.0, (2000, 400))
     above = 0.6 * below + rng.normal(0.0, 0.5, below.shape)
     seen = [ratio(a, b) for a, b in zip(above, below, strict=True)]
@@ -351,58 +361,56 @@ NAMED = (Reading("rounds", "words", ("fig1",), "a search", 25),)
 def test_only_the_primary_reading_counts_and_says_its_name():
     """Planted: a failing row in another reading must not hide, nor a holding one replace, what the
     primary reading says."""
-    other_no, other_yes = (
-        in_reading("other", [row("key", NO)]),
-        in_reading("other", [row("key", YES)]),
-    )
-    assert (
-        standing([row("key", YES), *other_no]) == REPRODUCED
-    )  # the paper's own words: no reading to name
-    assert standing([row("key", YES), *other_no], NAMED) == IN_READING
-    assert (
-        standing([row("key", YES), *other_yes], NAMED) == REPRODUCED
-    )  # in every reading that was tried
-    assert standing([row("key", YES, figure="fig9"), *other_no], NAMED) == REPRODUCED
-    assert standing([row("key", NO), *other_no], NAMED) == CONTRADICTED
-    assert standing([row("key", NO), *other_yes], NAMED) == DEPENDS
-    assert standing([row("key", OPEN), *other_yes], NAMED) == UNDECIDED
-    assert standing(other_yes, NAMED) == NOT_JUDGED  # another reading alone judges nothing
-    (found,) = standings(register_claims([claim("key")]), [row("key", YES), *other_no], NAMED)
+    yes, no, undecided = (row("key", verdict) for verdict in (YES, NO, OPEN))
+    other_no, other_yes = in_reading("other", [no]), in_reading("other", [yes])
+    for rows, named, verdict in (
+        ([yes, *other_no], (), REPRODUCED),  # the paper's own words: no reading to name
+        ([yes, *other_no], NAMED, IN_READING),
+        ([yes, *other_yes], NAMED, REPRODUCED),  # in every reading that was tried
+        ([row("key", YES, figure="fig9"), *other_no], NAMED, REPRODUCED),
+        ([no, *other_no], NAMED, CONTRADICTED),
+        ([no, *other_yes], NAMED, DEPENDS),
+        ([undecided, *other_yes], NAMED, UNDECIDED),
+        (other_yes, NAMED, NOT_JUDGED),  # another reading alone judges nothing
+    ):
+        assert standing(rows, named) == verdict, (rows, named)
+    (found,) = standings(register_claims([claim("key")]), [yes, *other_no], NAMED)
     assert "25 readings tried" in found.why
 
 
 def test_partly_is_no_verdict_of_a_claim():
     """What a rule calls partly is a setting, an open place, or the wrong size, by the rule that
     says it."""
-    cases = scoring.every([True, False])
-    places = scoring.everywhere_above([e(1.0, 0.2), e(0.5, 0.2)])
-    draws = scoring.in_most_draws(np.linspace(-0.2, 0.1, 31), 0.01)
-    size = scoring.above(e(45.7, 0.4), 50.0, partly=0.0)
-    assert {cases.verdict, places.verdict, draws.verdict, size.verdict} == {PARTLY}
-    assert standing([row("key", PARTLY, cases.test)]) == DEPENDS
-    assert standing([row("key", PARTLY, draws.test)]) == DEPENDS
-    assert standing([row("key", PARTLY, places.test)]) == UNDECIDED
-    assert standing([row("key", PARTLY, size.test)]) == CONTRADICTED
-    assert standing([row("key", PARTLY, scoring.most(3, 10).test)]) == CONTRADICTED
-    assert (
-        standing([row("key", PARTLY, scoring.near(e(0.58, 0.01), 0.5, 0.1).test)]) == CONTRADICTED
-    )
+    for found, verdict in (
+        (scoring.every([True, False]), DEPENDS),
+        (scoring.in_most_draws(np.linspace(-0.2, 0.1, 31), 0.01), DEPENDS),
+        (scoring.everywhere_above([e(1.0, 0.2), e(0.5, 0.2)]), UNDECIDED),
+        (scoring.above(e(45.7, 0.4), 50.0, partly=0.0), CONTRADICTED),
+        (scoring.most(3, 10), CONTRADICTED),
+        (scoring.near(e(0.58, 0.01), 0.5, 0.1), CONTRADICTED),
+    ):
+        assert (found.verdict, standing([row("key", PARTLY, found.test)])) == (PARTLY, verdict)
 
 
-def test_a_claim_fails_with_one_of_its_parts_and_depends_on_one_of_its_settings():
-    rows = [row("key", YES), row("key", NO)]
-    assert standing(rows) == CONTRADICTED
-    assert standing(rows, settings="worlds") == DEPENDS
-    assert (
-        standing([row("key", NO), row("key", OPEN)], settings="worlds") == CONTRADICTED
-    )  # it holds in none of them
+@pytest.mark.parametrize(
+    ("said", "more", "verdict"),
+    [
+        ([YES, NO], {}, CONTRADICTED),
+        ([YES, NO], {"settings": "worlds"}, DEPENDS),
+        ([NO, OPEN], {"settings": "worlds"}, CONTRADICTED),  # it holds in none of them
+        # planted: rows that hold, on other data or at a finite horizon
+        ([YES], {"data": "ML-20M"}, NO_DATA),
+        ([YES], {"asymptotic": "a limit"}, ASYMPTOTIC),
+        ([OPEN], {"core_hours": 1.9}, UNDECIDED),
+    ],
+)
+def test_a_claim_fails_with_one_of_its_parts_and_is_what_its_settings_let_it_be(
+    said, more, verdict
+):
+    assert standing([row("key", one) for one in said], **more) == verdict
 
 
-def test_what_no_run_here_can_judge_is_not_called_reproduced():
-    """Planted: rows that hold, on other data or at a finite horizon."""
-    assert standing([row("key", YES)], data="ML-20M") == NO_DATA
-    assert standing([row("key", YES)], asymptotic="a limit") == ASYMPTOTIC
-    assert standing([row("key", OPEN)], core_hours=1.9) == UNDECIDED
+def test_what_no_run_here_can_judge_says_what_it_would_take():
     (found,) = standings(
         register_claims([Claim("key", "", "", "", "order", core_hours=1.9)]), [row("key", OPEN)]
     )
@@ -410,20 +418,20 @@ def test_what_no_run_here_can_judge_is_not_called_reproduced():
 
 
 def test_more_than_a_number_is_judged_on_one_side_of_its_draws():
-    assert scoring.among_draws(np.linspace(39.0, 53.0, 31), 51.0, 1.0, at_least=True).verdict == YES
-    assert scoring.among_draws(np.linspace(60.0, 70.0, 31), 51.0, 1.0, at_least=True).verdict == YES
-    assert scoring.among_draws(np.linspace(20.0, 45.0, 31), 51.0, 1.0, at_least=True).verdict == NO
+    for low, high, verdict in ((39.0, 53.0, YES), (60.0, 70.0, YES), (20.0, 45.0, NO)):
+        found = scoring.among_draws(np.linspace(low, high, 31), 51.0, 1.0, at_least=True)
+        assert found.verdict == verdict
 
 
 def test_one_run_says_that_it_decides_nothing():
     """It was printed as "± inf"."""
-    row = scoring.Row("k", "t", 1.0, 2.0, INF, "below 1", "undecided")
-    assert scoring.ours_in_words(row) == "2 (one run, which decides nothing)"
-    assert (
-        scoring.ours_in_words(scoring.Row("k", "t", 1.0, 2.0, 0.25, "below 1", "reproduced"))
-        == "2 ± 0.25"
-    )
-    assert (
-        scoring.ours_in_words(scoring.Row("k", "t", "1", "about 2", None, "below 1", "reproduced"))
-        == "about 2"
-    )
+    rows = [
+        Row("k", "t", 1.0, 2.0, INF, "below 1", "undecided"),
+        Row("k", "t", 1.0, 2.0, 0.25, "below 1", "reproduced"),
+        Row("k", "t", "1", "about 2", None, "below 1", "reproduced"),
+    ]
+    assert [scoring.ours_in_words(row) for row in rows] == [
+        "2 (one run, which decides nothing)",
+        "2 ± 0.25",
+        "about 2",
+    ]

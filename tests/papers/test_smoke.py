@@ -132,15 +132,8 @@ def test_claims_are_judged_or_say_why_not():
 
 
 @pytest.mark.parametrize(("paper", "figure"), NEEDS, ids=["-".join(item) for item in NEEDS])
-def test_missing_data_are_said_so_and_nothing_is_claimed(paper, figure, tmp_path, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-    def offline(*_, **__):
-        raise OSError("no network")
-
-    monkeypatch.setattr("pooch.retrieve", offline)
+@pytest.mark.usefixtures("no_data")
+def test_missing_data_are_said_so_and_nothing_is_claimed(paper, figure, tmp_path):
     outcome = reproduce(paper, [figure], Run("smoke", tmp_path / "out", seed=SEED))[figure]
     assert outcome == FigureOutcome(notes=f"Not run: {outcome.missing}", missing=outcome.missing)
     assert "TIGHTROPE_DATA" in outcome.missing
@@ -158,10 +151,14 @@ def test_readmes_name_every_figure():
         ), paper
 
 
-def test_unknown_names_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="paper = 'lingap' is not one of"):
-        reproduce("lingap", None, Run("smoke", tmp_path))
-    with pytest.raises(ValueError, match="scale = 'huge' is not one of"):
-        reproduce("lingape", None, Run("huge", tmp_path))
-    with pytest.raises(ValueError, match="figure = 'fig99' is not one of"):
-        reproduce("lingape", ["fig99"], Run("smoke", tmp_path))
+@pytest.mark.parametrize(
+    ("words", "paper", "figures", "scale"),
+    [
+        ("paper = 'lingap' is not one of", "lingap", None, "smoke"),
+        ("scale = 'huge' is not one of", "lingape", None, "huge"),
+        ("figure = 'fig99' is not one of", "lingape", ["fig99"], "smoke"),
+    ],
+)
+def test_unknown_names_are_refused(tmp_path, words, paper, figures, scale):
+    with pytest.raises(ValueError, match=words):
+        reproduce(paper, figures, Run(scale, tmp_path))

@@ -71,14 +71,12 @@ def test_settling_is_judged_by_the_drift_of_the_end():
 
 def test_a_step_of_zero_does_not_converge():
     """It leaves beta, and with it the regret, where it starts: flat, but not at one place."""
-    assert fig1.same_end("beta", {start: np.full(40, start) for start in STARTS}).verdict == NO
-    assert fig1.same_end("beta", {start: noisy(0.8) for start in STARTS}).verdict == YES
-    assert (
-        fig1.same_end(
-            "beta", {0.1: noisy(0.82), 1.0: noisy(0.8), 3.26: noisy(3.1), 6.0: noisy(7.9)}
-        ).verdict
-        == PARTLY
+    ends = (
+        {start: np.full(40, start) for start in STARTS},
+        {start: noisy(0.8) for start in STARTS},
+        {0.1: noisy(0.82), 1.0: noisy(0.8), 3.26: noisy(3.1), 6.0: noisy(7.9)},
     )
+    assert [fig1.same_end("beta", end).verdict for end in ends] == [NO, YES, PARTLY]
 
 
 def test_a_step_of_zero_does_not_adapt():
@@ -114,14 +112,9 @@ def test_an_optimum_needs_a_change_of_sign():
             }
         )
 
-    assert [row.verdict for row in fig1.optimum(slopes(0.1, 0.05, -0.02, -0.03, -0.01))] == [
-        YES,
-        YES,
-    ]
-    assert [row.verdict for row in fig1.optimum(slopes(-0.1, -0.05, -0.02, -0.03, -0.01))] == [
-        NO,
-        NO,
-    ]
+    for first, second, verdict in ((0.1, 0.05, YES), (-0.1, -0.05, NO)):
+        found = fig1.optimum(slopes(first, second, -0.02, -0.03, -0.01))
+        assert [row.verdict for row in found] == [verdict, verdict]
 
 
 def test_divergence_online_is_beta_above_twice_that_of_theory():

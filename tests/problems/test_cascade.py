@@ -119,8 +119,7 @@ def test_a_session_is_told_what_was_looked_at():
     shown = session.decide()
     session.reward(shown.id, dict(zip(shown.arm[:2].tolist(), [0.0, 1.0], strict=True)))
     session.close(shown.id)
-    assert session.state.counts.pulls.tolist() == [1, 1, 0, 0, 0]
-    assert session.open == {}
+    assert (session.state.counts.pulls.tolist(), session.open) == ([1, 1, 0, 0, 0], {})
     assert set(session.select()) == {2, 3, 4}  # those without a reward first
 
 
@@ -202,19 +201,30 @@ def test_compiled_loops_learn_of_a_part_too():
     np.testing.assert_array_equal(state["state.sums"], state["state.times"] * [0.25, 0.5, 0.75])
 
 
-def test_refusals():
-    with pytest.raises(
-        ValueError, match=r"oracle = .*Knapsack.* does not choose sets for a cascade"
-    ):
-        tr.problems.Cascade(MEANS, tr.oracles.Knapsack(costs=[1, 1, 1, 1], budget=2))
-    with pytest.raises(ValueError, match="chooses more than the 4 arms"):
-        tr.problems.Cascade(MEANS, tr.oracles.TopK(5))
-    with pytest.raises(ValueError, match="means"):
-        tr.problems.Cascade([0.5, 1.2], tr.oracles.TopK(1))
-    with pytest.raises(ValueError, match=r"arms has shape \(3, 3\)"):
-        tr.problems.Cascade(MEANS, tr.oracles.TopK(1), np.eye(3))
-    with pytest.raises(ValueError, match="without features"):
-        tr.simulate(tr.problems.Cascade(MEANS, tr.oracles.TopK(2)), tr.C2UCB(), horizon=2)
+@pytest.mark.parametrize(
+    ("words", "make"),
+    [
+        (
+            r"oracle = .*Knapsack.* does not choose sets for a cascade",
+            lambda: tr.problems.Cascade(MEANS, tr.oracles.Knapsack(costs=[1, 1, 1, 1], budget=2)),
+        ),
+        ("chooses more than the 4 arms", lambda: tr.problems.Cascade(MEANS, tr.oracles.TopK(5))),
+        ("means", lambda: tr.problems.Cascade([0.5, 1.2], tr.oracles.TopK(1))),
+        (
+            r"arms has shape \(3, 3\)",
+            lambda: tr.problems.Cascade(MEANS, tr.oracles.TopK(1), np.eye(3)),
+        ),
+        (
+            "without features",
+            lambda: tr.simulate(
+                tr.problems.Cascade(MEANS, tr.oracles.TopK(2)), tr.C2UCB(), horizon=2
+            ),
+        ),
+    ],
+)
+def test_refusals(words, make):
+    with pytest.raises(ValueError, match=words):
+        make()
 
 
 def test_counts_need_arms_that_stay_the_same():

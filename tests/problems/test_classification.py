@@ -56,9 +56,8 @@ def test_bad_data_is_one_sentence(make, words):
 
 
 @thorough
-def test_every_arm_is_shown_the_row_itself_for_models_of_their_own():
+def test_every_arm_is_shown_the_row_itself_for_models_of_their_own(rng):
     """Which play as one model on columns of the arms' own does, to rounding: the same arms."""
-    rng = np.random.default_rng(0)
     data, labels = rng.normal(size=(60, 2)), rng.choice(["a", "b", "c"], 60)
     wide, narrow = (
         tr.problems.Classification(data, labels, expand=expand) for expand in (True, False)

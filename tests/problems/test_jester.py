@@ -80,22 +80,11 @@ def test_full_rank_gives_the_ratings_themselves(folder):
         assert np.abs(scaled - user.means).max(axis=1).min() < 1e-9
 
 
-def test_missing_data_are_one_sentence_with_the_remedy(tmp_path, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path / "none"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-    class Offline:
-        def __init__(self, **options):
-            pass
-
-        def __call__(self, url, output, pooch):
-            raise OSError("offline")
-
-    monkeypatch.setattr("pooch.HTTPDownloader", Offline)
+@pytest.mark.usefixtures("no_data")
+def test_missing_data_are_one_sentence_with_the_remedy(tmp_path):
     with pytest.raises(
         DataNotFound,
-        match=r"Jester \(file 1\) is not in .*none.* could not be downloaded .*TIGHTROPE_DATA",
+        match=rf"Jester \(file 1\) is not in .*{tmp_path.name}.* could not be downloaded .*TIGHTROPE_DATA",
     ) as caught:
         tr.problems.data.jester(3)
     assert "\n" not in str(caught.value)
@@ -117,8 +106,7 @@ def test_order_of_the_search(folder, tmp_path, monkeypatch):
     find(["jester/jester1.npz"]) is None, reason="the Jester ratings are not on this machine"
 )
 def test_the_real_ratings_have_the_papers_size():
-    path = find(["jester/jester1.npz"])
-    assert dense_ratings(path).shape == (19_181, 40)
+    assert dense_ratings(find(["jester/jester1.npz"])).shape == (19_181, 40)
     users = tr.problems.data.jester(100)
     assert users[0].features.shape == (40, 35)
     assert all(user.means.min() >= 0 and user.means.max() <= 1 for user in users)

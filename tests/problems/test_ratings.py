@@ -40,10 +40,8 @@ def test_arrays_and_folders(tmp_path):
     assert movielens_ratings(tmp_path)[2].tolist() == [3.5, 5.0, 4.5]  # the larger release
 
 
-def test_refusals(tmp_path, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("no_data")
+def test_refusals(tmp_path):
     with pytest.raises(DataNotFound, match="TIGHTROPE_DATA"):
         movielens_ratings()
     with pytest.raises(DataNotFound):

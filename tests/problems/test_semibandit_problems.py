@@ -9,8 +9,7 @@ from tightrope.core.streams import NOISE, PROBLEM, stream
 from tightrope.core.verbs import observe, play, private, regret
 
 
-def test_regret_is_the_best_set_s_value_minus_the_set_s():
-    rng = np.random.default_rng(0)
+def test_regret_is_the_best_set_s_value_minus_the_set_s(rng):
     X, theta = rng.normal(size=(8, 3)), rng.normal(size=3)
     problem = tr.problems.SemiBandit(
         X, theta, tr.oracles.Partition(categories=[0, 0, 0, 0, 1, 1, 1, 1], limit=1, k=2)
@@ -35,8 +34,7 @@ def test_rewards_have_their_means(rewards):
     assert (np.abs(drawn.mean(axis=0) - [0.2, 0.7]) < 4 * drawn.std(axis=0) / np.sqrt(4000)).all()
 
 
-def test_promotions_draw_users_and_measure_against_the_best_assignment():
-    rng = np.random.default_rng(1)
+def test_promotions_draw_users_and_measure_against_the_best_assignment(rng):
     X, answers = rng.normal(size=(30, 4)), rng.integers(0, 6, size=(30, 2)).astype(float)
     problem = private(tr.problems.Promotions(X, answers, k=3, shown=12))
     context = observe(problem, 0, stream(0, 0, PROBLEM))
@@ -124,22 +122,34 @@ class Lazy:
         return np.argsort(scores)[:2] if Lazy.asked == 1 else np.argsort(-scores)[:2]
 
 
-def test_refusals():
-    X = np.eye(3)
-    with pytest.raises(ValueError, match="chooses more than the 3 arms"):
-        tr.problems.SemiBandit(X, np.ones(3), tr.oracles.TopK(4))
-    with pytest.raises(ValueError, match="arm 0 the mean 2"):
-        tr.problems.SemiBandit(X, [2.0, 0, 0], tr.oracles.TopK(1), rewards="sign")
-    with pytest.raises(ValueError, match=r"arms\[1, 0\] = nan"):
-        tr.problems.SemiBandit([[1.0], [np.nan]], [1.0], tr.oracles.TopK(1))
-    with pytest.raises(ValueError, match="need 4, but shown = 3"):
-        tr.problems.Promotions(X, np.ones((3, 2)), k=2)
+@pytest.mark.parametrize(
+    ("words", "make"),
+    [
+        (
+            "chooses more than the 3 arms",
+            lambda: tr.problems.SemiBandit(np.eye(3), np.ones(3), tr.oracles.TopK(4)),
+        ),
+        (
+            "arm 0 the mean 2",
+            lambda: tr.problems.SemiBandit(
+                np.eye(3), [2.0, 0, 0], tr.oracles.TopK(1), rewards="sign"
+            ),
+        ),
+        (
+            r"arms\[1, 0\] = nan",
+            lambda: tr.problems.SemiBandit([[1.0], [np.nan]], [1.0], tr.oracles.TopK(1)),
+        ),
+        ("need 4, but shown = 3", lambda: tr.problems.Promotions(np.eye(3), np.ones((3, 2)), k=2)),
+    ],
+)
+def test_refusals(words, make):
+    with pytest.raises(ValueError, match=words):
+        make()
 
 
-def test_movielens_features_from_the_users_own_file(tmp_path):
+def test_movielens_features_from_the_users_own_file(tmp_path, rng):
     """A small file in ML-100k's format: rank-2 ratings come back exactly, the held-out films do not
     leak into the features."""
-    rng = np.random.default_rng(2)
     lines = []
     for user in range(1, 41):
         for film in range(1, 13):

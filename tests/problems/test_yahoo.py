@@ -66,14 +66,12 @@ def test_problem_follows_the_regression(log):
     )
 
 
-def test_what_cannot_be_is_refused(log, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("no_data")
+def test_what_cannot_be_is_refused(log):
     path, _ = log
     with pytest.raises(ValueError, match="least_gap"):
         tr.problems.data.yahoo(arms=8, least_gap=1.9, data=path)
     with pytest.raises(ValueError, match="complete visits"):
         tr.problems.data.yahoo(arms=50, limit=20, data=path)
-    monkeypatch.setenv("TIGHTROPE_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(tr.problems.data.DataNotFound, match="Webscope"):
         tr.problems.data.yahoo()

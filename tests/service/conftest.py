@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from postgres import server
-from running import Clock, documented, place, service_at
+from running import PRICES, Clock, create, documented, place, service_at
 
 from tightrope_service import keys
 from tightrope_service.app import create_app
@@ -66,6 +66,17 @@ def served(tmp_path):
 
         send.app, send.service, send.keys = app, service, made
         yield send
+
+
+@pytest.fixture
+def price(service):
+    """The experiment "price" of the service."""
+    create(service)
+
+
+@pytest.fixture
+def served_price(served):
+    served("POST", "/v1/experiments", PRICES)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -15,7 +15,6 @@ import os
 import pathlib
 import signal
 import socket
-import sys
 import time
 
 import numpy as np
@@ -57,6 +56,11 @@ MOST_ADDED = 12  # arms beside those of the spec that are not retired at once
 
 class Broken(AssertionError):
     """A promise that was not kept."""
+
+
+def hold(kept: object, otherwise: str) -> None:
+    if not kept:
+        raise Broken(otherwise)
 
 
 def steered_clock(folder: pathlib.Path):
@@ -232,8 +236,7 @@ class Driver:
             self.key, method, path, b"" if body is None else json.dumps(body).encode()
         )
         answer = self.wires[0].read()
-        if answer is None:
-            raise Broken("the service ended by itself.")
+        hold(answer, "the service ended by itself.")
         return answer[0], json.loads(answer[1])
 
     # Traffic --------------------------------------------------------------------------------------
@@ -329,8 +332,7 @@ class Driver:
             self.kill()
         for wire, request in zip(self.wires, requests, strict=False):
             answer = wire.read()
-            if answer is None and not kill:
-                raise Broken("the service ended by itself.")
+            hold(answer or kill, "the service ended by itself.")
             if answer is not None:
                 self.check(request, *answer)
                 if not kill:
@@ -339,23 +341,20 @@ class Driver:
     def timed(self, request: Request, seconds: float) -> None:
         """Nobody waits for long, but where the service has just been killed."""
         self.longest = max(self.longest, seconds)
-        if seconds > LONGEST:
-            raise Broken(f"{request} had its answer after {seconds:.1f} s.")
+        hold(seconds <= LONGEST, f"{request} had its answer after {seconds:.1f} s.")
 
     def check(self, request: Request, status: int, body: bytes) -> None:
         self.statuses[status] += 1
-        full = (self.folder / "full").exists()
-        if status >= 500 and not (status == 503 and full):
-            raise Broken(f"status {status} for {request}: {body[:300]!r}")
+        unexpected = f"status {status} for {request}: {body[:300]!r}"
+        full = status == 503 and (self.folder / "full").exists()
+        hold(status < 500 or full, unexpected)
         if request.kind == "garbage":
-            if status < 400:
-                raise Broken(f"garbage was taken in: {request}")
+            hold(status >= 400, f"garbage was taken in: {request}")
         elif status == 503:
             pass
         elif request.kind == "decide" and status == 200:
             before = self.answers.get(request.id)
-            if before is not None and before != body:
-                raise Broken(f"{request.id} had two answers: {before!r} and {body!r}")
+            hold(before in (None, body), f"{request.id} had two answers: {before!r} and {body!r}")
             self.answers[request.id] = body
             self.ever.add(request.id)
             if before is None:
@@ -365,11 +364,9 @@ class Driver:
             if json.loads(body)["learned"]:
                 self.rewards[request.id] = request.value
                 self.open.pop(request.id, None)
-        elif request.kind == "reward" and status == 410:
-            if b"its subject was erased" not in body:  # the log has no more of that decision
+        elif request.kind == "reward" and status in (409, 410):
+            if status == 410 and b"its subject was erased" not in body:  # else the log has no more
                 self.late.add(request.id)
-            self.open.pop(request.id, None)
-        elif request.kind == "reward" and status == 409:
             self.open.pop(request.id, None)
         elif request.kind in ("activated", "cancelled") and status == 200:
             self.steps.add((request.id, request.kind))
@@ -392,12 +389,9 @@ class Driver:
             self.erased.add(request.id)
         elif request.kind in ("activated", "cancelled") and status in (409, 410):
             pass  # it had ended
-        elif not (
-            request.kind in ("reward", "activated", "cancelled")
-            and status == 404
-            and request.id not in self.before
-        ):
-            raise Broken(f"status {status} for {request}: {body[:300]!r}")
+        else:
+            early = request.kind in ("reward", "activated", "cancelled") and status == 404
+            hold(early and request.id not in self.before, unexpected)
 
     # Faults ---------------------------------------------------------------------------------------
 
@@ -475,33 +469,35 @@ class Driver:
         """After a restart: nothing acknowledged is lost, nothing is there twice, the chain holds,
         and the state is the twin's to the bit."""
         status, told = self.ask("GET", f"/v1/experiments/{NAME}/state")
-        if status != 200:
-            raise Broken(f"no state after a restart: {told}")
+        hold(status == 200, f"no state after a restart: {told}")
         self.catch_up(told["seq"])
-        if fingerprint(self.twin).hex() != told["fingerprint"]:
-            raise Broken(f"the state after event {told['seq']} is not that of a replay.")
+        hold(
+            fingerprint(self.twin).hex() == told["fingerprint"],
+            f"the state after event {told['seq']} is not that of a replay.",
+        )
         for id, arm in self.acknowledged.items():
-            if self.log.get(id, {}).get("arm") != arm:
-                raise Broken(
-                    f"decision {id} was acknowledged with {arm}, but the log has "
-                    f"{self.log.get(id)}."
-                )
-        for id, value in self.rewards.items():
-            if self.log[id].get("reward") != value:
-                raise Broken(
-                    f"reward {value} of {id} was acknowledged, but the log has {self.log[id]}."
-                )
-        for id in self.late:
-            if not self.log[id].get("late"):
-                raise Broken(f"the late reward of {id} is not in the log.")
-        for id, step in self.steps:
-            if not self.log[id].get(step):
-                raise Broken(f"{id} was acknowledged as {step}, but the log has {self.log[id]}.")
-        if self.masked != self.twin.experiment.masked:
-            raise Broken(
-                f"arms {sorted(self.masked)} were masked, but the log has "
-                f"{sorted(self.twin.experiment.masked)}."
+            has = self.log.get(id, {})
+            hold(
+                has.get("arm") == arm,
+                f"decision {id} was acknowledged with {arm}, but the log has {has}.",
             )
+        for id, value in self.rewards.items():
+            hold(
+                self.log[id].get("reward") == value,
+                f"reward {value} of {id} was acknowledged, but the log has {self.log[id]}.",
+            )
+        for id in self.late:
+            hold(self.log[id].get("late"), f"the late reward of {id} is not in the log.")
+        for id, step in self.steps:
+            hold(
+                self.log[id].get(step),
+                f"{id} was acknowledged as {step}, but the log has {self.log[id]}.",
+            )
+        masked = self.twin.experiment.masked
+        hold(
+            self.masked == masked,
+            f"arms {sorted(self.masked)} were masked, but the log has {sorted(masked)}.",
+        )
         self.check_arms()
         self.check_erasures()
         if (
@@ -520,11 +516,10 @@ class Driver:
         """Arms that were added or retired are so in the log."""
         statuses = {arm["id"]: arm["status"] for arm in self.twin.experiment.arms()}
         for arm in self.live:
-            if arm not in statuses:
-                raise Broken(f"{arm} was added, but the log has only {sorted(statuses)}.")
+            hold(arm in statuses, f"{arm} was added, but the log has only {sorted(statuses)}.")
         for arm in self.retired:
-            if statuses.get(arm) != "retired":
-                raise Broken(f"{arm} was retired, but the log says {statuses.get(arm)}.")
+            status = statuses.get(arm)
+            hold(status == "retired", f"{arm} was retired, but the log says {status}.")
 
     def check_erasures(self) -> None:
         """Of a subject that was erased nothing is left in the tables, nor in the bytes of the file
@@ -536,10 +531,10 @@ class Driver:
         ]
         held = b"".join(path.read_bytes() for path in files) if self.erased else b""
         for who in self.erased:
-            if who.encode() in held:
-                raise Broken(
-                    f"the data of {who} was erased, but the files of the database have it."
-                )
+            hold(
+                who.encode() not in held,
+                f"the data of {who} was erased, but the files of the database have it.",
+            )
             self.erasable = [one for one in self.erasable if one != who]
 
     def catch_up(self, until: int) -> None:
@@ -557,30 +552,26 @@ class Driver:
                     entry.decision,
                     entry.body_digest,
                 )
-                if entry.seq != twin.seq + 1 or entry.digest != digest or entry.time < twin.time:
-                    raise Broken(f"the log breaks at event {entry.seq}.")
+                follows = entry.seq == twin.seq + 1 and entry.time >= twin.time
+                hold(follows and entry.digest == digest, f"the log breaks at event {entry.seq}.")
                 self.twin.follow(entry)
                 self.note(str(entry.decision), entry.kind, entry.body)
         database.close()
-        if twin.disagreements:
-            raise Broken("the replay drew another arm than the log has.")
+        hold(not twin.disagreements, "the replay drew another arm than the log has.")
 
     def note(self, id: str, kind: str, body: dict) -> None:
+        ended = "reward" in self.log.get(id, ())
         if kind == "decided":
-            if id in self.log:
-                raise Broken(f"decision {id} is in the log twice.")
+            hold(id not in self.log, f"decision {id} is in the log twice.")
             self.log[id] = {"arm": body["name"]}
         elif kind == "rewarded":
-            if "reward" in self.log[id]:
-                raise Broken(f"decision {id} was rewarded twice.")
+            hold(not ended, f"decision {id} was rewarded twice.")
             self.log[id]["reward"] = body["value"]
         elif kind == "expired":
-            if "reward" in self.log[id]:
-                raise Broken(f"decision {id} was rewarded and expired.")
+            hold(not ended, f"decision {id} was rewarded and expired.")
             self.log[id]["reward"] = "default"
         elif kind in ("activated", "cancelled"):
-            if "reward" in self.log[id]:
-                raise Broken(f"decision {id} had ended and was {kind}.")
+            hold(not ended, f"decision {id} had ended and was {kind}.")
             self.log[id] |= {kind: True} | ({"reward": "cancelled"} if kind == "cancelled" else {})
         elif kind == "late":
             self.log[id]["late"] = True
@@ -596,8 +587,7 @@ def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str,
         while (created := driver.ask("POST", "/v1/experiments", SPEC))[0] == 202:
             time.sleep(1.0)
         status, told = created
-        if status not in (200, 201):
-            raise Broken(f"not created: {told}")
+        hold(status in (200, 201), f"not created: {told}")
         driver.catch_up(1)
         for n in range(faults):
             driver.send(driver.batch())
@@ -636,23 +626,16 @@ def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str,
 
 def table(found: dict[str, object]) -> str:
     """The summary as text."""
-    lines = ["fault       number"]
-    lines += [f"{kind:10} {count:7,}" for kind, count in found["faults"].items()]  # type: ignore[union-attr]
-    lines.append(f"{'all':10} {sum(found['faults'].values()):7,}")  # type: ignore[union-attr]
-    lines.append(
-        "answers: "
-        + ", ".join(f"{status}: {count:,}" for status, count in found["answers"].items())
-    )  # type: ignore[union-attr]
-    lines.append(
-        f"events {found['events']:,}; decisions {found['decisions']}; late rewards "
-        f"{found['late']}; {found['seconds']} s"
+    faults, answers = found["faults"], found["answers"]
+    return "\n".join(
+        [
+            "fault       number",
+            *(f"{kind:10} {count:7,}" for kind, count in faults.items()),
+            f"{'all':10} {sum(faults.values()):7,}",
+            "answers: " + ", ".join(f"{status}: {count:,}" for status, count in answers.items()),
+            f"events {found['events']:,}; decisions {found['decisions']}; late rewards "
+            f"{found['late']}; {found['seconds']} s",
+            f"the longest answer took {found['longest']:.2f} s",
+            "acknowledged and lost: 0; answered twice: 0; states that differ from the replay: 0",
+        ]
     )
-    lines.append(f"the longest answer took {found['longest']:.2f} s")
-    lines.append(
-        "acknowledged and lost: 0; answered twice: 0; states that differ from the replay: 0"
-    )
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    sys.exit("run python benchmarks/service_faults.py")

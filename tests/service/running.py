@@ -3,6 +3,7 @@ killed."""
 
 import atexit
 import contextlib
+import errno
 import functools
 import os
 import pathlib
@@ -145,6 +146,10 @@ def probed(service):
     finally:
         ended.set()
         thread.join(20)
+
+
+def full(*arguments):
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def until(true, seconds=20.0):

@@ -53,8 +53,8 @@ def test_every_operation_answers(served):
     )
 
 
+@pytest.mark.usefixtures("served_price")
 def test_batches_answer_each_item_and_commit_once(served):
-    served("POST", "/v1/experiments", PRICES)
     asked = [
         {"id": "a"},
         {"id": "a", "excluded": ["low"]},
@@ -78,8 +78,8 @@ def test_batches_answer_each_item_and_commit_once(served):
     assert [one["status"] for one in results] == [200, 409, 404]
 
 
+@pytest.mark.usefixtures("served_price")
 def test_keys(served):
-    served("POST", "/v1/experiments", PRICES)
     assert error(served("GET", "/v1/experiments", key=None), 401)["code"] == "unauthorized"
     assert served("GET", "/v1/experiments", key=None).headers["www-authenticate"] == "Bearer"
     error(served("POST", "/v1/experiments/price/decisions", {}, "tr_wrong"), 401)
@@ -111,6 +111,7 @@ def test_keys(served):
     until(lambda: served(*asked).status_code == 401, 5)
 
 
+@pytest.mark.usefixtures("served_price")
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "field"),
     [
@@ -161,7 +162,6 @@ def test_keys(served):
     ],
 )
 def test_errors_are_sentences(served, method, path, body, status, field):
-    served("POST", "/v1/experiments", PRICES)
     told = error(served(method, path, body), status)
     assert field is None or told["field"] == field, told
 

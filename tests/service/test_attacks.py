@@ -2,6 +2,7 @@
 cancellations, clocks, odd names."""
 
 import math
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -142,10 +143,8 @@ def test_an_erasure_does_not_clear_a_contradiction(kept, tmp_path, clock):
     with service_at(path, clock) as service:
         assert assumption(issued(service, "e"), begin) == before
     assert before[0] == "contradicted" if kept == "eligible" else "norm 2.5" in before[1]
-    database = Database(place(path))
-    with database.read() as connection:
+    with closing(Database(place(path))) as database, database.read() as connection:
         assert verify(connection, 1, "e").errors == () == replay(connection, 1, "e").errors
-    database.close()
 
 
 SETS = {
@@ -221,27 +220,26 @@ def test_cancelled_decisions_are_charged_with_the_mean_of_their_own_round(servic
 
 @pytest.mark.parametrize("window", [None, 7200.0])
 def test_what_was_decided_while_the_clock_was_ahead_cannot_be_cancelled_for_an_hour(
-    window, tmp_path, clock
+    service, clock, window
 ):
     spec = {"name": "e", "policy": "UCB", "arms": THREE, "window": window, "cancel_within": 1.0}
-    with service_at(tmp_path / "a.db", clock) as service:
-        create(service, spec)
-        clock.now += 3600 * 10**6
-        decide(service, "ahead", "e")
-        decide(service, "old", "e")
-        clock.now -= 3600 * 10**6
-        decide(service, "after", "e")
-        decide(service, "soon", "e")
-        assert ask(service, commands.cancel, "soon", name="e")["cancelled"]
-        clock.now += 3 * 10**6
-        for id in ("ahead", "after"):
-            with pytest.raises(Refused, match="could be cancelled until"):
-                ask(service, commands.cancel, id, name="e")
-        # real seconds pass
-        until(lambda: ask(service, lambda at: at.owned.shown, name="e") >= 4)
-        clock.now += 3597 * 10**6  # the wrong time comes once more
+    create(service, spec)
+    clock.now += 3600 * 10**6
+    decide(service, "ahead", "e")
+    decide(service, "old", "e")
+    clock.now -= 3600 * 10**6
+    decide(service, "after", "e")
+    decide(service, "soon", "e")
+    assert ask(service, commands.cancel, "soon", name="e")["cancelled"]
+    clock.now += 3 * 10**6
+    for id in ("ahead", "after"):
         with pytest.raises(Refused, match="could be cancelled until"):
-            ask(service, commands.cancel, "old", name="e")
+            ask(service, commands.cancel, id, name="e")
+    # real seconds pass
+    until(lambda: ask(service, lambda at: at.owned.shown, name="e") >= 4)
+    clock.now += 3597 * 10**6  # the wrong time comes once more
+    with pytest.raises(Refused, match="could be cancelled until"):
+        ask(service, commands.cancel, "old", name="e")
 
 
 def test_an_arm_called_none_is_an_arm(service):

@@ -4,7 +4,7 @@ nothing of anybody's data."""
 import json
 
 import pytest
-from running import PRICES, ask, crash, create, decide, place, reward, service_at
+from running import PRICES, ask, crash, create, decide, full, place, reward, service_at
 from test_operations import refused
 from test_scopes import operations, two
 from typer.testing import CliRunner
@@ -121,10 +121,6 @@ def test_a_row_is_written_with_its_effect_or_not_at_all(tmp_path, monkeypatch):
         create(service)
         before = rows(service)
         real = store.append
-
-        def full(*arguments):
-            raise OSError(28, "No space left on device")
-
         monkeypatch.setattr(store, "append", full)
         refused(503, ask, service, commands.change_status, "pause")
         assert rows(service) == before
@@ -140,8 +136,8 @@ def test_a_row_is_written_with_its_effect_or_not_at_all(tmp_path, monkeypatch):
         assert ask(service, commands.describe)["status"] == "paused"
 
 
+@pytest.mark.usefixtures("price")
 def test_an_erasure_in_parts_has_one_row(service):
-    create(service)
     for n in range(450):
         decide(service, str(n), subject="u")
     service.ask_now("price", commands.Erasure("u"))
@@ -218,9 +214,9 @@ def test_the_command_line(tmp_path):
     assert "is not a time" in str(run("audit", "--since", "soon").exception)
 
 
+@pytest.mark.usefixtures("price")
 @pytest.mark.parametrize("count", [1, 25])
 def test_a_row_stays_short(service, count):
-    create(service)
     from tightrope_service.requests import ArmsRequest
 
     ask(service, commands.add_arms, ArmsRequest(arms=[{"id": f"arm {k}"} for k in range(count)]))

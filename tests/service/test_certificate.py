@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import math
+from contextlib import closing
 
 import pytest
 import sqlalchemy as sa
@@ -216,15 +217,14 @@ def test_the_baselines_share_counts_the_policys_own_choices_of_it(tmp_path):
     ],
 )
 def test_it_says_what_it_promises_and_what_that_rests_on(
-    tmp_path, more, asked, promised, said, unsaid
+    service, more, asked, promised, said, unsaid
 ):
     spec = GUARD | more
     spec["guarantee"] = {} if spec["alpha"] is None else {"sigma": 0.5} | spec.get("guarantee", {})
-    with service_at(tmp_path / "a.db") as service:
-        create(service, spec)
-        for n in range(3):
-            decide(service, f"d{n}", "shop", **asked)
-        found = asyncio.run(issue(service, "shop"))
+    create(service, spec)
+    for n in range(3):
+        decide(service, f"d{n}", "shop", **asked)
+    found = asyncio.run(issue(service, "shop"))
     assert promised in found["promise"], found["promise"]
     words = " ".join(one["says"] for one in found["assumptions"])
     assert all(one["why"].endswith((".", ")")) for one in found["assumptions"])
@@ -237,12 +237,11 @@ def test_it_says_what_it_promises_and_what_that_rests_on(
     assert "open" in found["open"]["charged"] or found["budget"] is None
 
 
-def test_a_certificate_is_issued_whatever_a_reward_was(tmp_path):
-    with service_at(tmp_path / "a.db") as service:
-        create(service, GUARD | {"baseline_mean": None, "alpha": None})
-        for value in (-1e100, 1e100, 0.5):
-            reward(service, decide(service, name="shop")["id"], value, "shop")
-        assert asyncio.run(issue(service, "shop"))["decisions"] == 3
+def test_a_certificate_is_issued_whatever_a_reward_was(service):
+    create(service, GUARD | {"baseline_mean": None, "alpha": None})
+    for value in (-1e100, 1e100, 0.5):
+        reward(service, decide(service, name="shop")["id"], value, "shop")
+    assert asyncio.run(issue(service, "shop"))["decisions"] == 3
 
 
 def numbers_and_texts(value, path=()):
@@ -344,17 +343,14 @@ def test_the_command_checks_with_the_public_key_alone(certified):
 
 def test_a_change_is_found(certified):
     found, _, key, folder, _ = certified
-    better = found | {"budget": found["budget"] | {"bound": 1e6}}
-    assert len(check(better, key)) == 2
+    assert len(check((found | {"budget": found["budget"] | {"bound": 1e6}}), key)) == 2
     assert "another public key" in check(found, public_key(bytes(32)))[0]
     file, db = folder / "certificate.json", place(folder / "a.db")
     file.write_text(json.dumps(found))
     done = CliRunner().invoke(app, ["certificate", str(file), "--db", db])
     assert done.exit_code == 0 and "signed by this service" in done.output
-    database = Database(db)
-    with database.write() as connection:
+    with closing(Database(db)) as database, database.write() as connection:
         connection.execute(sa.update(events).where(events.c.seq == 1203).values(digest=bytes(32)))
-    database.close()
     done = CliRunner().invoke(app, ["certificate", str(file), "--db", db])
     assert done.exit_code == 1 and "is another one now" in done.output
 
@@ -379,16 +375,15 @@ def facts(history):
 def test_the_history_is_the_same_read_at_once_or_in_parts(certified):
     *_, folder, entries = certified
     whole = read_history(entries)
-    database = Database(place(folder / "a.db"))
-    kept = Histories(database)
-    for seq in (*range(100, len(entries), 100), len(entries)):
-        with kept.until("shop", seq) as parts:
-            assert parts.seq == seq
-    with Histories(database).until("shop", len(entries)) as at_once:
-        assert facts(whole) == facts(parts) == facts(at_once)
-    with kept.until("shop", 100, exactly=True) as former:
-        assert former.seq == 100
-    database.close()
+    with closing(Database(place(folder / "a.db"))) as database:
+        kept = Histories(database)
+        for seq in (*range(100, len(entries), 100), len(entries)):
+            with kept.until("shop", seq) as parts:
+                assert parts.seq == seq
+        with Histories(database).until("shop", len(entries)) as at_once:
+            assert facts(whole) == facts(parts) == facts(at_once)
+        with kept.until("shop", 100, exactly=True) as former:
+            assert former.seq == 100
     assert whole.decisions == 601 and len(whole.points) <= POINTS
     assert (
         sum(arm.plays for arm in whole.arms.values()) == 601

@@ -154,8 +154,7 @@ def test_what_is_left_out(service, tmp_path):
 
 
 @pytest.mark.parametrize("shape", ["shared", "own", "fixed"])
-def test_a_log_of_the_library_keeps_names_and_features(tmp_path, shape):
-    rng = np.random.default_rng(0)
+def test_a_log_of_the_library_keeps_names_and_features(tmp_path, shape, rng):
     frame = {
         "arm": np.array(["a", "b", "a"]),
         "reward": np.array([0.0, 1.0, 1.0]),

@@ -1,14 +1,13 @@
 """The edge: what a request, a database or a client far away may do wrong without harm to others."""
 
 import asyncio
-import errno
 import logging
 import time
 
 import httpx
 import pytest
 import sqlalchemy as sa
-from running import PRICES, conforms, error, until
+from running import PRICES, conforms, error, full, until
 
 from tightrope_service import keys, log, writer
 from tightrope_service.client import Client, Rejected, Unavailable
@@ -25,6 +24,7 @@ def away(*given):
     raise sa.exc.OperationalError("SELECT 1", {}, OSError("connection refused"))
 
 
+@pytest.mark.usefixtures("served_price")
 @pytest.mark.parametrize(
     "path",
     [
@@ -35,14 +35,13 @@ def away(*given):
     ],
 )
 def test_an_outage_of_the_database_is_told_as_one(served, path, monkeypatch):
-    served("POST", "/v1/experiments", PRICES)
     monkeypatch.setattr(served.service.database, "read", away)
     answer = served("GET", path)
     assert error(answer, 503)["code"] == "unavailable" and int(answer.headers["Retry-After"]) >= 1
 
 
+@pytest.mark.usefixtures("served_price")
 def test_keys_are_remembered_for_a_moment_while_the_database_is_away(served, monkeypatch):
-    served("POST", "/v1/experiments", PRICES)
     now = keys.time.monotonic()
     clock = {"now": now}
     monkeypatch.setattr(keys.time, "monotonic", lambda: clock["now"])
@@ -89,6 +88,7 @@ def test_a_client_says_that_an_answer_is_not_the_services(status, text):
 # Texts that no database takes ---------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("served_price")
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -99,7 +99,6 @@ def test_a_client_says_that_an_answer_is_not_the_services(status, text):
     ],
 )
 def test_nul_is_refused_in_texts(served, method, path, body):
-    served("POST", "/v1/experiments", PRICES)
     error(served(method, EXPERIMENT + path, body), 422)
 
 
@@ -127,9 +126,9 @@ def test_nul_in_a_path_is_no_address(served, method, path, monkeypatch):
 # Ids with slashes ---------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("served_price")
 @pytest.mark.parametrize("id", ["user/77", "a/activate", "/", "a//b"])
 def test_ids_may_have_slashes(served, id):
-    served("POST", "/v1/experiments", PRICES)
     quoted = id.replace("/", "%2F")
     for asked in ({"id": id, "deferred": True}, {"id": id + "2"}):
         assert served("POST", f"{EXPERIMENT}/decisions", asked, "decide").status_code == 200
@@ -237,8 +236,8 @@ def test_commands_of_a_group_are_counted(served):
     assert count() >= before + 2
 
 
+@pytest.mark.usefixtures("served_price")
 def test_open_decisions_are_told_by_who_holds_the_experiment(served):
-    served("POST", "/v1/experiments", PRICES)
     served("POST", f"{EXPERIMENT}/decisions", {}, "decide")
     line = 'tightrope_open_decisions{experiment="price"} 1.0'
     assert line in served("GET", "/metrics", key=None).text
@@ -255,8 +254,8 @@ def test_open_decisions_are_told_by_who_holds_the_experiment(served):
 # Batches ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("served_price")
 def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
-    served("POST", "/v1/experiments", PRICES)
     asked = [
         {"id": "a"},
         {"id": 7},
@@ -292,6 +291,7 @@ def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
     assert [one["status"] for one in results] == [200, 422, 404, 422]
 
 
+@pytest.mark.usefixtures("served_price")
 @pytest.mark.parametrize(
     "body",
     [
@@ -305,7 +305,6 @@ def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
     ],
 )
 def test_a_batch_that_is_not_one_is_refused_as_a_whole(served, body):
-    served("POST", "/v1/experiments", PRICES)
     error(served("POST", f"{EXPERIMENT}/decisions:batch", body, "decide"), 422)
 
 
@@ -375,8 +374,8 @@ def test_the_client_names_what_a_session_has_and_it_has_not():
 # What two readers would take for two things -------------------------------------------------------
 
 
+@pytest.mark.usefixtures("served_price")
 def test_two_equal_names_in_a_body_are_refused(served):
-    served("POST", "/v1/experiments", PRICES)
     twice = b'"excluded": ["low"], "excluded": ["mid"]'
     for method, path, body in (
         ("POST", f"{EXPERIMENT}/decisions", b'{"id": "a", %s}' % twice),
@@ -410,19 +409,15 @@ def test_two_equal_names_in_a_body_are_refused(served):
     )
 
 
+@pytest.mark.usefixtures("served_price")
 @pytest.mark.parametrize("id", [".", ".."])
 def test_ids_that_clients_fold_away_are_refused_at_creation(served, id):
-    spec = PRICES | {"arms": [*PRICES["arms"], {"id": id}]}
-    assert "fold it away" in error(served("POST", "/v1/experiments", spec), 422)["message"]
-    served("POST", "/v1/experiments", PRICES)
-    assert (
-        "fold it away"
-        in error(served("POST", f"{EXPERIMENT}/arms", {"arms": [{"id": id}]}), 422)["message"]
-    )
-    assert (
-        "fold it away"
-        in error(served("POST", f"{EXPERIMENT}/decisions", {"id": id}), 422)["message"]
-    )
+    for path, body in (
+        ("/v1/experiments", PRICES | {"name": "other", "arms": [*PRICES["arms"], {"id": id}]}),
+        (f"{EXPERIMENT}/arms", {"arms": [{"id": id}]}),
+        (f"{EXPERIMENT}/decisions", {"id": id}),
+    ):
+        assert "fold it away" in error(served("POST", path, body), 422)["message"]
     batch = served(
         "POST", f"{EXPERIMENT}/decisions:batch", {"decisions": [{"id": id}, {"id": f"{id}a"}]}
     ).json()["results"]
@@ -431,10 +426,6 @@ def test_ids_that_clients_fold_away_are_refused_at_creation(served, id):
 
 def test_it_is_not_ready_while_nothing_can_be_written(served, monkeypatch):
     """Reads go on, and say nothing of a disk that is full."""
-
-    def full(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     served("POST", "/v1/experiments", PRICES)
     real = log.append
     monkeypatch.setattr(log, "append", full)

@@ -114,14 +114,16 @@ def test_rows_for_each_arm_in_order_by_id_and_of_candidates(service):
         "price": {"kind": "number", "mean": 10, "deviation": 2.5, "gaps": False},
         "kind": {"kind": "category", "levels": ["old"]},
     }
-    spec = {
-        "name": "rows",
-        "policy": "LinUCB",
-        "arms": [{"id": "a"}, {"id": "b"}, {"id": "c"}],
-        "features": columns,
-        "baseline": "a",
-    }
-    create(service, spec)
+    create(
+        service,
+        {
+            "name": "rows",
+            "policy": "LinUCB",
+            "arms": [{"id": "a"}, {"id": "b"}, {"id": "c"}],
+            "features": columns,
+            "baseline": "a",
+        },
+    )
     rows = [{"price": 10, "kind": "new"}, {"price": 12.5, "kind": "old"}, {"price": 5}]
     by_id = dict(zip("abc", rows, strict=True))
     want = [[0.0, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0], [-2.0, 0.0, 0.0, 1.0]]

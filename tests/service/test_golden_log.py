@@ -325,8 +325,7 @@ def driven(drive, folder):
     """What an experiment left: kinds and bodies of its events, the head of its log, its state."""
     clock = Clock()
     with service_at(folder / f"{drive.__name__}.db", clock) as service:
-        run = Driver(service, clock, drive.__name__)
-        drive(run)
+        drive(Driver(service, clock, drive.__name__))
         told = state(service, drive.__name__)
         with service.database.read() as connection:
             events = list(log.read(connection, 1))

@@ -4,7 +4,6 @@ half-open connections, odd requests."""
 import asyncio
 import base64
 import contextlib
-import errno
 import json
 import os
 import socket
@@ -16,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 import structlog
 import uvicorn
-from running import PRICES, create, decide, error, service_at, state, until
+from running import create, decide, error, full, service_at, state, until
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
@@ -60,13 +59,10 @@ def test_it_is_not_ready_before_all_logs_are_read(tmp_path, clock, monkeypatch):
         until(lambda: get(application, "/readyz").status_code == 200, 10)
 
 
+@pytest.mark.usefixtures("price")
 def test_a_full_disk_still_answers_reads(service, monkeypatch):
-    create(service)
     decide(service, "a")
     before, real = state(service), log.append
-
-    def full(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(log, "append", full)
     monkeypatch.setattr(service.leases, "take", full)
@@ -175,16 +171,15 @@ def test_files_that_are_damaged_or_from_the_future_are_sentences(tmp_path, clock
         assert isinstance(done.exception, ValueError) and "restore it from a backup" in str(
             done.exception
         ), done.exception
-    database = Database(str(tmp_path / "a.db"))
-    with database.write() as connection:
-        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(ValueError, match="newer version of tightrope"):
-        database.migrate()
-    database.close()
+    with contextlib.closing(Database(str(tmp_path / "a.db"))) as database:
+        with database.write() as connection:
+            connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+        with pytest.raises(ValueError, match="newer version of tightrope"):
+            database.migrate()
 
 
+@pytest.mark.usefixtures("served_price")
 def test_json_that_is_nested_deeply_is_refused(served):
-    served("POST", "/v1/experiments", PRICES)
     deep = b"[" * 100_000
     for path in (
         "",

@@ -4,11 +4,14 @@ chain."""
 import json
 import pathlib
 import re
+from contextlib import closing
 
 import msgspec
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
 from running import PRICES, ask, create, decide, reward, service_at, state
 from typer.testing import CliRunner
 
@@ -32,6 +35,14 @@ from tightrope_service.recovery import replay, verify
 from tightrope_service.spec import ExperimentSpec
 
 E = events.c
+LINEAR = {
+    "name": "p",
+    "policy": "LinTS",
+    "arms": [{"id": "a"}, {"id": "b"}],
+    "dimension": 2,
+    "window": "1h",
+    "default_reward": 0.0,
+}
 
 
 def fill(service, spec=PRICES, rounds=12):
@@ -48,9 +59,8 @@ def written(tmp_path, clock):
     with service_at(tmp_path / "a.db", clock, snapshot_every=5) as service:
         fill(service)
         told = state(service)
-    database = Database(str(tmp_path / "a.db"))
-    yield database, told
-    database.close()
+    with closing(Database(str(tmp_path / "a.db"))) as database:
+        yield database, told
 
 
 def found(database):
@@ -59,11 +69,11 @@ def found(database):
         return verify(connection, row, name), replay(connection, row, name)
 
 
-def run(*arguments):
-    done = CliRunner().invoke(app, [str(one) for one in arguments])
-    return done.exit_code, done.output + (
-        str(done.exception) if isinstance(done.exception, ValueError) else ""
-    )
+def run(command, database, *more, code=0):
+    """What a command of logs says, which must end with this code."""
+    done = CliRunner().invoke(app, ["log", command, *map(str, more), "--db", str(database)])
+    assert done.exit_code == code, done.output
+    return done.output + (str(done.exception) if isinstance(done.exception, ValueError) else "")
 
 
 def test_a_log_that_nobody_touched(written):
@@ -102,6 +112,10 @@ def swap(connection):
             lambda c: c.execute(sa.update(events).where(E.seq == 4).values(subject="user-9")),
             "event 4 has another subject",
         ),
+        (
+            lambda c: c.execute(sa.update(events).where(E.seq == 2).values(body=b"{}")),
+            "no erasure explains it",
+        ),
         (lambda c: c.execute(sa.delete(events).where(E.seq == 6)), "event 6 is missing"),
         (lambda c: c.execute(sa.delete(events).where(E.seq > 18)), "the end was cut off"),
         (swap, "event 4 .* is not the one"),
@@ -115,8 +129,7 @@ def test_every_change_of_the_log_is_found(written, change, words):
         verdict = verify(connection, 1, "price")
     assert len(verdict.errors) == 1
     assert re.search(words, verdict.errors[0])
-    code, said = run("log", "verify", "--db", database.url.database)
-    assert code == 1 and "WRONG" in said
+    assert "WRONG" in run("verify", database.url.database, code=1)
 
 
 def test_a_snapshot_that_was_changed_is_found(written):
@@ -133,8 +146,7 @@ def test_a_snapshot_that_was_changed_is_found(written):
     assert found(database)[1].errors == (
         f"the state after event {first} differs from its snapshot.",
     )
-    code, said = run("log", "verify", "--db", database.url.database)
-    assert code == 1 and f"snapshot of event {first} is damaged" in said
+    assert f"snapshot of event {first} is damaged" in run("verify", database.url.database, code=1)
 
 
 def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
@@ -157,26 +169,15 @@ def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
         connection.execute(sa.update(experiments).values(digest=digest))
     verdict, replayed = found(database)
     assert verdict.errors == () and changed and replayed.disagreements >= 1
-    assert "arms come from the log" in run("log", "replay", "--db", database.url.database)[1]
+    assert "arms come from the log" in run("replay", database.url.database)
 
 
 def test_the_state_behind_any_past_decision(written):
     database, _ = written
-    code, said = run(
-        "log",
-        "replay",
-        "--db",
-        database.url.database,
-        "--until",
-        "7",
-        "--save",
-        database.url.database + ".npz",
-    )
-    assert code == 0 and "event 7" in said
-    session, twin = (
-        tr.Session.load(database.url.database + ".npz"),
-        tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, seed=3),
-    )
+    saved = database.url.database + ".npz"
+    assert "event 7" in run("replay", database.url.database, "--until", "7", "--save", saved)
+    session = tr.Session.load(saved)
+    twin = tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, seed=3)
     with database.read() as connection:
         for event in log.read(connection, 1, 1, 7):
             if event.kind == "decided":
@@ -188,16 +189,8 @@ def test_the_state_behind_any_past_decision(written):
 
 
 def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
-    spec = {
-        "name": "p",
-        "policy": "LinTS",
-        "arms": [{"id": "a"}, {"id": "b"}],
-        "dimension": 2,
-        "window": "1h",
-        "default_reward": 0.0,
-    }
     with service_at(tmp_path / "a.db", clock, snapshot_every=6) as service:
-        create(service, spec)
+        create(service, LINEAR)
         for n in range(12):
             secret = [[0.125 + n, 0.5], [0.25, 77.0625]]
             decide(service, f"d{n}", "p", context=secret, subject=f"user-{n % 4}")
@@ -231,40 +224,6 @@ def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
         assert held and all(np.float64(1.125).tobytes() not in one for one in held)
 
 
-def test_a_blanked_body_that_no_erasure_explains_is_found(written):
-    database, _ = written
-    with database.write() as connection:
-        connection.execute(sa.update(events).where(E.seq == 2).values(body=b"{}"))
-    with database.read() as connection:
-        assert "no erasure explains it" in verify(connection, 1, "price").errors[0]
-
-
-def test_export_and_import(written, tmp_path):
-    database, told = written
-    path = tmp_path / "log.jsonl"
-    assert (
-        run("log", "export", path, "--experiment", "price", "--db", database.url.database)[0] == 0
-    )
-    code, said = run("log", "import", path, "--db", tmp_path / "b.db")
-    assert code == 0 and f"price: {told['seq']} events" in said
-    other = Database(str(tmp_path / "b.db"))
-    verdict, replayed = found(other)
-    assert verdict.digest == told["digest"] and replayed.fingerprint == told["fingerprint"]
-    other.close()
-    assert "exists in this database" in run("log", "import", path, "--db", tmp_path / "b.db")[1]
-    lines = path.read_text().splitlines()
-    lines[4] = json.dumps(json.loads(lines[4]) | {"time": 5})
-    path.write_text("\n".join(lines))
-    assert (
-        "line 5: the chain of digests breaks"
-        in run("log", "import", path, "--db", tmp_path / "c.db")[1]
-    )
-    fresh = Database(str(tmp_path / "c.db"))
-    with fresh.read() as connection:
-        assert list(rows_and_names(connection)) == []
-    fresh.close()
-
-
 def changed(path, number, **values):
     """Another file, in which a line has other values."""
     lines = path.read_text().splitlines()
@@ -274,35 +233,40 @@ def changed(path, number, **values):
     return other
 
 
+def test_export_and_import(written, tmp_path):
+    database, told = written
+    path = tmp_path / "log.jsonl"
+    run("export", database.url.database, path, "--experiment", "price")
+    assert f"price: {told['seq']} events" in run("import", tmp_path / "b.db", path)
+    with closing(Database(str(tmp_path / "b.db"))) as other:
+        verdict, replayed = found(other)
+    assert (verdict.digest, replayed.fingerprint) == (told["digest"], told["fingerprint"])
+    assert "exists in this database" in run("import", tmp_path / "b.db", path, code=1)
+    said = run("import", tmp_path / "c.db", changed(path, 4, time=5), code=1)
+    assert "line 5: the chain of digests breaks" in said
+    with closing(Database(str(tmp_path / "c.db"))) as fresh, fresh.read() as connection:
+        assert list(rows_and_names(connection)) == []
+
+
 def test_a_file_whose_bodies_were_changed_is_refused_as_a_whole(written, tmp_path):
     database, _ = written
     path = tmp_path / "log.jsonl"
-    run("log", "export", path, "--experiment", "price", "--db", database.url.database)
+    run("export", database.url.database, path, "--experiment", "price")
     line = next(
         n
         for n, text in enumerate(path.read_text().splitlines())
         if json.loads(text)["kind"] == "rewarded"
     )
-    code, said = run(
-        "log", "import", changed(path, line, body='{"value":1.0}'), "--db", tmp_path / "b.db"
-    )
-    assert code == 1 and f"event {line + 1} has another body than was sealed" in said
-    assert run("log", "verify", "--db", tmp_path / "b.db") == (0, "")  # it has no experiment
+    said = run("import", tmp_path / "b.db", changed(path, line, body='{"value":1.0}'), code=1)
+    assert f"event {line + 1} has another body than was sealed" in said
+    assert run("verify", tmp_path / "b.db") == ""  # it has no experiment
 
 
 def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind_it(
     tmp_path, clock
 ):
-    spec = {
-        "name": "p",
-        "policy": "LinTS",
-        "arms": [{"id": "a"}, {"id": "b"}],
-        "dimension": 2,
-        "window": "1h",
-        "default_reward": 0.0,
-    }
     with service_at(tmp_path / "a.db", clock, snapshot_every=4) as service:
-        create(service, spec)
+        create(service, LINEAR)
         for n in range(8):
             decide(
                 service,
@@ -316,15 +280,11 @@ def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind
             decide(service, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]])
         told = state(service, "p")
     path = tmp_path / "log.jsonl"
-    assert run("log", "export", path, "--experiment", "p", "--db", tmp_path / "a.db")[0] == 0
-    code, said = run("log", "import", path, "--db", tmp_path / "b.db")
-    assert (
-        code == 0
-        and f"p: {told['seq']} events" in said
-        and "the snapshot of event 12 came with it" in said
-    )
+    run("export", tmp_path / "a.db", path, "--experiment", "p")
+    said = run("import", tmp_path / "b.db", path)
+    assert f"p: {told['seq']} events" in said and "the snapshot of event 12 came with it" in said
     for command in ("verify", "replay"):
-        assert run("log", command, "--db", tmp_path / "b.db")[0] == 0
+        run(command, tmp_path / "b.db")
     with service_at(tmp_path / "b.db", clock) as service:
         assert state(service, "p") == told
     last = len(path.read_text().splitlines()) - 2
@@ -336,16 +296,14 @@ def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind
         {"snapshot": None},
         {"experiment": "q"},
     ):
-        code, said = run("log", "import", changed(path, last, **value), "--db", tmp_path / "c.db")
-        assert code == 1 and ("snapshot" in said or "is not an event" in said), said
-    assert run("log", "verify", "--db", tmp_path / "c.db") == (0, "")
+        said = run("import", tmp_path / "c.db", changed(path, last, **value), code=1)
+        assert "snapshot" in said or "is not an event" in said, said
+    assert run("verify", tmp_path / "c.db") == ""
     without = tmp_path / "without.jsonl"
     lines = path.read_text().splitlines()
     without.write_text("\n".join([*lines[:-2], lines[-1]]))
-    assert (
-        "event 7 was erased, and there is no snapshot behind it"
-        in run("log", "import", without, "--db", tmp_path / "c.db")[1]
-    )
+    said = run("import", tmp_path / "c.db", without, code=1)
+    assert "event 7 was erased, and there is no snapshot behind it" in said
 
 
 @pytest.mark.parametrize(
@@ -357,8 +315,8 @@ def test_a_snapshot_that_cannot_be_used_only_makes_the_start_longer(written, dam
     with database.write() as connection:
         newest = connection.execute(sa.select(sa.func.max(snapshots.c.seq))).scalar_one()
         connection.execute(sa.update(snapshots).where(snapshots.c.seq == newest).values(**damage))
-    code, said = run("log", "verify", "--db", database.url.database)
-    assert code == 1 and f"WRONG: the snapshot of event {newest} is damaged" in said
+    said = run("verify", database.url.database, code=1)
+    assert f"WRONG: the snapshot of event {newest} is damaged" in said
     with database.read() as connection:
         assert recovery.recover(connection, 1, "price")[1] < newest  # an older one
     with database.write() as connection:
@@ -371,22 +329,12 @@ def test_a_snapshot_that_cannot_be_used_only_makes_the_start_longer(written, dam
 def test_where_the_only_snapshot_behind_an_erasure_is_damaged_the_experiment_says_so(
     tmp_path, clock
 ):
-    spec = {
-        "name": "p",
-        "policy": "LinTS",
-        "arms": [{"id": "a"}, {"id": "b"}],
-        "dimension": 2,
-        "window": "1h",
-        "default_reward": 0.0,
-    }
     with service_at(tmp_path / "a.db", clock) as service:
-        create(service, spec)
+        create(service, LINEAR)
         decide(service, "d", "p", context=[[0.125, 0.5], [0.25, 1.0]], subject="someone")
         ask(service, commands.Erasure("someone"), name="p")
-    database = Database(str(tmp_path / "a.db"))
-    with database.write() as connection:
+    with closing(Database(str(tmp_path / "a.db"))) as database, database.write() as connection:
         connection.execute(sa.update(snapshots).values(session=b"nothing"))
-    database.close()
     with (
         service_at(tmp_path / "a.db", clock) as service,
         pytest.raises(Refused, match="event 2 was erased"),
@@ -404,18 +352,7 @@ def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
             elif event.kind == "rewarded":
                 rows[event.decision][2] = event.body["value"]
     for ending in ("parquet", "dsjson"):
-        assert (
-            run(
-                "log",
-                "export",
-                tmp_path / f"d.{ending}",
-                "--experiment",
-                "price",
-                "--db",
-                database.url.database,
-            )[0]
-            == 0
-        )
+        run("export", database.url.database, tmp_path / f"d.{ending}", "--experiment", "price")
     import pyarrow.parquet as pq
 
     table = pq.read_table(tmp_path / "d.parquet").to_pydict()
@@ -423,8 +360,7 @@ def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
         tuple(row) for row in rows.values()
     ]
     rewarded = [row for row in rows.values() if row[2] is not None]
-    again = tr.logs.from_dsjson(tmp_path / "d.dsjson", arms=3)
-    assert again.n == len(rewarded)
+    assert tr.logs.from_dsjson(tmp_path / "d.dsjson", arms=3).n == len(rewarded)
     value = tr.evaluate(tr.logs.from_frame(tmp_path / "d.parquet"), "mid", estimator="ips").value
     assert value == pytest.approx(
         np.mean([(row[0] == "mid") * row[2] / row[1] for row in rewarded])
@@ -432,45 +368,32 @@ def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
 
 
 def test_migrations_make_the_tables_that_the_code_has(tmp_path):
-    database = Database(str(tmp_path / "a.db"))
-    database.migrate()
-    database.migrate()
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    with database.read() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-        assert connection.exec_driver_sql("PRAGMA secure_delete").scalar() == 1
-    database.close()
+    with closing(Database(str(tmp_path / "a.db"))) as database:
+        database.migrate()
+        database.migrate()
+        with database.read() as connection:
+            assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+            pragmas = ("journal_mode", "synchronous", "secure_delete")
+            assert [
+                connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas
+            ] == ["wal", 2, 1]
 
 
 @pytest.mark.parametrize("kept", [1, 5, -1])
 def test_half_a_file_is_refused_as_a_whole(written, tmp_path, kept):
     database, _ = written
     path = tmp_path / "log.jsonl"
-    run("log", "export", path, "--experiment", "price", "--db", database.url.database)
+    run("export", database.url.database, path, "--experiment", "price")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:kept]) + "\n")
-    code, said = run("log", "import", path, "--db", tmp_path / "b.db")
-    assert code == 1 and "has no end: the file was cut off" in said
-    assert run("log", "verify", "--db", tmp_path / "b.db") == (0, "")
+    said = run("import", tmp_path / "b.db", path, code=1)
+    assert "has no end: the file was cut off" in said
+    assert run("verify", tmp_path / "b.db") == ""
     path.write_text(
         "\n".join([*lines[:kept], json.dumps(json.loads(lines[-1]) | {"end": 99}), *lines[kept:]])
     )
-    code, said = run("log", "import", path, "--db", tmp_path / "b.db")
-    assert code == 1 and "its end says another number or digest" in said
-
-
-LINEAR = {
-    "name": "p",
-    "policy": "LinTS",
-    "arms": [{"id": "a"}, {"id": "b"}],
-    "dimension": 2,
-    "window": "1h",
-    "default_reward": 0.0,
-}
+    said = run("import", tmp_path / "b.db", path, code=1)
+    assert "its end says another number or digest" in said
 
 
 def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blanked(
@@ -494,9 +417,9 @@ def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blan
         assert ask(service, commands.Erasure("someone"), name="p")["erased"] == 1
 
 
+@pytest.mark.usefixtures("price")
 @pytest.mark.parametrize("value", [1e308, -1e101, 5e-324, 1e-200])
 def test_rewards_that_make_a_state_that_cannot_be_saved_are_refused(service, value):
-    create(service)
     decide(service, "a")
     with pytest.raises(Refused, match="sums of rewards cannot hold"):
         reward(service, "a", value)
@@ -653,8 +576,7 @@ def test_a_file_is_written_anew_where_something_was_blanked_and_it_is_quick(serv
         False,
         True,
     )  # it is not a day ago
-    run = CliRunner().invoke(app, ["log", "rewrite", "--db", str(database.file)])
-    assert run.exit_code == 0 and "Nothing is owed" in run.output
+    assert "Nothing is owed" in run("rewrite", database.file)
     assert erase("s1") == {"erased": 0, "event": None, "rewritten": False, "owed": False}
     monkeypatch.setattr(database, "rewrite", lambda most: None)
     monkeypatch.setattr("tightrope_service.routes.SCRUB_PAUSE", 0.0)
@@ -684,9 +606,8 @@ def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock
             ]
         told = state(service)
     assert [body.get("draws", "left out") for body in bodies] == [500, "left out"]
-    database = Database(str(tmp_path / "a.db"))
-    assert found(database)[1].fingerprint == told["fingerprint"]
-    database.close()
+    with closing(Database(str(tmp_path / "a.db"))) as database:
+        assert found(database)[1].fingerprint == told["fingerprint"]
 
 
 def test_an_event_of_another_version_is_named_as_that():
@@ -750,22 +671,16 @@ def test_a_snapshot_of_another_version_is_named_as_that_and_not_as_damaged(tmp_p
         for n in range(6):
             decide(service, str(n), "e")
             reward(service, str(n), 1.0, "e")
-    run = lambda *words: CliRunner().invoke(app, ["log", *words, "--db", str(path)])  # noqa: E731
-    assert "another version" not in run("verify").output
-    database = Database(str(path))
-    with database.write() as connection:
+    assert "another version" not in run("verify", path)
+    with closing(Database(str(path))) as database, database.write() as connection:
         for seq, text in connection.execute(sa.select(snapshots.c.seq, snapshots.c.rest)).all():
             other = {key: item for key, item in json.loads(text).items() if key != "created"} | {
                 "written": "tightrope 0.9.9 (form 7)"
             }
             values = {"rest": json.dumps(other), "fingerprint": bytes(32)}
             connection.execute(sa.update(snapshots).where(snapshots.c.seq == seq).values(**values))
-    for told in (run("verify"), run("replay")):
-        assert (
-            told.exit_code == 0
-            and "it was written by tightrope 0.9.9 (form 7), and tightrope" in told.output
-        )
-        assert "WRONG" not in told.output and "damaged" not in told.output
-    database.close()
+    for said in (run("verify", path), run("replay", path)):
+        assert "it was written by tightrope 0.9.9 (form 7), and tightrope" in said
+        assert "WRONG" not in said and "damaged" not in said
     with service_at(path, clock) as service:
         assert decide(service, "7", "e")["arm"] in ("a", "b")

@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import httpx
 import numpy as np
@@ -138,14 +139,15 @@ def test_the_first_key_goes_to_a_file_of_its_owner(tmp_path):
 def test_an_admin_key_file_that_is_there_is_refused_and_no_key_is_made(tmp_path):
     path = tmp_path / "admin.key"
     path.write_text("precious")
-    database = Database(str(tmp_path / "a.db"))
-    database.migrate()
-    with pytest.raises(ValueError, match=r"admin_key_file = .* cannot be written .*not there yet"):
-        first_key(database, str(path))
-    assert path.read_text() == "precious"
-    with database.read() as connection:
-        assert keys.all_keys(connection) == []
-    database.close()
+    with closing(Database(str(tmp_path / "a.db"))) as database:
+        database.migrate()
+        with pytest.raises(
+            ValueError, match=r"admin_key_file = .* cannot be written .*not there yet"
+        ):
+            first_key(database, str(path))
+        assert path.read_text() == "precious"
+        with database.read() as connection:
+            assert keys.all_keys(connection) == []
 
 
 @pytest.mark.parametrize("trusted", [True, False])

@@ -59,14 +59,16 @@ def test_every_reward_of_a_set_is_in_the_range(service):
         {"id": f"f{k}", "features": row}
         for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
     ]
-    spec = {
-        "name": "set",
-        "policy": "C2UCB",
-        "arms": rows,
-        "oracle": {"oracle": "TopK", "k": 2},
-        "rewards": [0.0, 1.0],
-    }
-    create(service, spec)
+    create(
+        service,
+        {
+            "name": "set",
+            "policy": "C2UCB",
+            "arms": rows,
+            "oracle": {"oracle": "TopK", "k": 2},
+            "rewards": [0.0, 1.0],
+        },
+    )
     first, second = decide(service, "a", "set")["arm"]
     refused(
         reward,
@@ -80,8 +82,8 @@ def test_every_reward_of_a_set_is_in_the_range(service):
     assert reward(service, "a", {first: 0.5, second: 1.0}, "set")["learned"]
 
 
+@pytest.mark.usefixtures("price")
 def test_an_experiment_without_a_promise_and_without_a_range_takes_any_reward(service):
-    create(service)
     decide(service, "a")
     assert reward(service, "a", 250.0)["learned"]
 

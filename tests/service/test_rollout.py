@@ -73,8 +73,7 @@ def test_the_baseline_is_served_and_the_policy_learns_from_it(mode):
         1,
         2,
     }  # drawn with epsilon = 1, also while two were never played
-    pulls = world.experiment.session.state.pulls
-    assert pulls.tolist() == [0, 40, 0]
+    assert world.experiment.session.state.pulls.tolist() == [0, 40, 0]
 
 
 def test_capped_serves_the_policy_with_its_share_and_logs_the_true_propensity():

@@ -41,32 +41,29 @@ def close_windows(service, clock, microseconds):
     until(lambda: ask(service, lambda at: at.experiment.closing(clock.now)) is None)
 
 
-def test_eight_visits_of_a_subject_are_one_decision(tmp_path):
-    clock = Clock()
-    with service_at(tmp_path / "a.db", clock) as service:
-        create(service, STICKY)
-        answers = []
-        for visit in range(8):
-            clock.now += HOUR // 10
-            answers.append(decide(service, f"visit-{visit}", subject="user"))
-        assert all(one == answers[0] for one in answers)
-        assert answers[0]["id"] == "visit-0"
-        others = [decide(service, subject=f"other {n}") for n in range(3)]
-        assert len({one["id"] for one in [answers[0], *others]}) == 4
-        decide(service)  # of nobody
-        assert kinds(service).count("decided") == 5
-        reward(service, answers[-1]["id"], 1.0)
-        assert decide(service, subject="user") == answers[0]  # also when its reward is in
-        assert kinds(service).count("rewarded") == 1
-        clock.now += 2 * HOUR
-        assert decide(service, "later", subject="user")["id"] == "later"
-        close_windows(service, clock, 11 * HOUR)
-        assert (kinds(service).count("rewarded"), kinds(service).count("expired")) == (1, 5)
-        check_replay(service)
+def test_eight_visits_of_a_subject_are_one_decision(service, clock):
+    create(service, STICKY)
+    answers = []
+    for visit in range(8):
+        clock.now += HOUR // 10
+        answers.append(decide(service, f"visit-{visit}", subject="user"))
+    assert all(one == answers[0] for one in answers)
+    assert answers[0]["id"] == "visit-0"
+    others = [decide(service, subject=f"other {n}") for n in range(3)]
+    assert len({one["id"] for one in [answers[0], *others]}) == 4
+    decide(service)  # of nobody
+    assert kinds(service).count("decided") == 5
+    reward(service, answers[-1]["id"], 1.0)
+    assert decide(service, subject="user") == answers[0]  # also when its reward is in
+    assert kinds(service).count("rewarded") == 1
+    clock.now += 2 * HOUR
+    assert decide(service, "later", subject="user")["id"] == "later"
+    close_windows(service, clock, 11 * HOUR)
+    assert (kinds(service).count("rewarded"), kinds(service).count("expired")) == (1, 5)
+    check_replay(service)
 
 
-def test_an_assignment_outlives_a_crash_and_a_snapshot(tmp_path):
-    clock = Clock()
+def test_an_assignment_outlives_a_crash_and_a_snapshot(tmp_path, clock):
     for every in (1, 1000):
         path = tmp_path / f"{every}.db"
         with service_at(path, clock, snapshot_every=every) as service:
@@ -86,41 +83,38 @@ def test_an_assignment_outlives_a_crash_and_a_snapshot(tmp_path):
             assert learned.value == 7.0
 
 
-def test_an_arm_that_cannot_be_played_is_not_kept(tmp_path):
-    clock = Clock()
-    with service_at(tmp_path / "a.db", clock) as service:
-        create(service, STICKY)
-        first = decide(service, subject="user")
-        assert decide(service, subject="user", eligible=[first["arm"]]) == first
-        other = decide(service, subject="user", excluded=[first["arm"]])
-        assert other["arm"] != first["arm"]
-        assert decide(service, subject="user") == other
-        ask(service, commands.change_arm, other["arm"], ArmChange(status="masked"))
-        third = decide(service, subject="user")
-        assert third["arm"] != other["arm"]
-        ask(service, commands.cancel, third["id"])
-        assert decide(service, subject="user")["id"] != third["id"]  # it was never shown
-        with pytest.raises(Refused, match="'nothing' is not the id of an arm"):
-            decide(service, subject="user", excluded=["nothing"])
-        ask(service, commands.change_status, "pause")
-        with pytest.raises(Refused, match="is paused"):
-            decide(service, subject="user")
-        check_replay(service)
+def test_an_arm_that_cannot_be_played_is_not_kept(service):
+    create(service, STICKY)
+    first = decide(service, subject="user")
+    assert decide(service, subject="user", eligible=[first["arm"]]) == first
+    other = decide(service, subject="user", excluded=[first["arm"]])
+    assert other["arm"] != first["arm"]
+    assert decide(service, subject="user") == other
+    ask(service, commands.change_arm, other["arm"], ArmChange(status="masked"))
+    third = decide(service, subject="user")
+    assert third["arm"] != other["arm"]
+    ask(service, commands.cancel, third["id"])
+    assert decide(service, subject="user")["id"] != third["id"]  # it was never shown
+    with pytest.raises(Refused, match="'nothing' is not the id of an arm"):
+        decide(service, subject="user", excluded=["nothing"])
+    ask(service, commands.change_status, "pause")
+    with pytest.raises(Refused, match="is paused"):
+        decide(service, subject="user")
+    check_replay(service)
 
 
-def test_a_deferred_decision_counts_once_it_is_asked_for_to_be_shown(tmp_path):
-    with service_at(tmp_path / "a.db", Clock()) as service:
-        create(service, STICKY)
-        first = decide(service, subject="user", deferred=True)
-        assert decide(service, subject="user", deferred=True) == first
-        with pytest.raises(Refused, match="is deferred and was not activated"):
-            reward(service, first["id"], 1.0)
-        assert decide(service, subject="user") == first
-        assert reward(service, first["id"], 1.0)["learned"]
-        check_replay(service)
+def test_a_deferred_decision_counts_once_it_is_asked_for_to_be_shown(service):
+    create(service, STICKY)
+    first = decide(service, subject="user", deferred=True)
+    assert decide(service, subject="user", deferred=True) == first
+    with pytest.raises(Refused, match="is deferred and was not activated"):
+        reward(service, first["id"], 1.0)
+    assert decide(service, subject="user") == first
+    assert reward(service, first["id"], 1.0)["learned"]
+    check_replay(service)
 
 
-def test_going_back_to_production_ends_assignments_and_going_on_does_not(tmp_path):
+def test_going_back_to_production_ends_assignments_and_going_on_does_not(service):
     guard = {
         "baseline": "low",
         "baseline_mean": 0.5,
@@ -128,68 +122,59 @@ def test_going_back_to_production_ends_assignments_and_going_on_does_not(tmp_pat
         "guarantee": {"sigma": 0.5},
         "rollout": {"mode": "capped", "share": 0.5},
     }
-    with service_at(tmp_path / "a.db", Clock()) as service:
-        create(service, STICKY | guard)
-        before = {n: decide(service, subject=f"user {n}") for n in range(20)}
-        ask(service, commands.change_mode, ModeChange(mode="full"))
-        assert all(decide(service, subject=f"user {n}") == one for n, one in before.items())
-        ask(service, commands.change_mode, ModeChange(mode="shadow"))
-        assert {decide(service, subject=f"user {n}")["arm"] for n in range(20)} == {"low"}
-        check_replay(service)
+    create(service, STICKY | guard)
+    before = {n: decide(service, subject=f"user {n}") for n in range(20)}
+    ask(service, commands.change_mode, ModeChange(mode="full"))
+    assert all(decide(service, subject=f"user {n}") == one for n, one in before.items())
+    ask(service, commands.change_mode, ModeChange(mode="shadow"))
+    assert {decide(service, subject=f"user {n}")["arm"] for n in range(20)} == {"low"}
+    check_replay(service)
 
 
-def test_rewards_are_summed_until_the_window_closes(tmp_path):
-    clock = Clock()
-    with service_at(tmp_path / "a.db", clock) as service:
-        create(service, SUMMED)
-        id = decide(service, subject="user")["id"]
-        for name, value in (("order 1", 2.5), ("order 2", 4.0)):
-            assert reward(service, id, value, reward_id=name)["learned"]
-        assert not reward(service, id, 4.0, reward_id="order 2")["learned"]  # a retry
-        with pytest.raises(Refused, match="reward_id = 'order 2' was given with another value"):
-            reward(service, id, 1.0, reward_id="order 2")
-        with pytest.raises(Refused, match=r"reward_id is missing.*a retry would count twice"):
-            reward(service, id, 1.0)
-        with pytest.raises(Refused, match=r"value = 10\.5 is outside rewards = \[0, 10\]"):
-            reward(service, id, 4.0, reward_id="order 3")
-        assert state(service)["rewards"] == 0
-        close_windows(service, clock, 10 * HOUR)
-        assert state(service)["rewards"] == 1
-        for _ in range(2):
-            with pytest.raises(Refused, match="was logged, not learned"):
-                reward(service, id, 1.0, reward_id="order 4")
-        assert kinds(service).count("late") == 1
-        check_replay(service)
+def test_rewards_are_summed_until_the_window_closes(service, clock):
+    create(service, SUMMED)
+    id = decide(service, subject="user")["id"]
+    for name, value in (("order 1", 2.5), ("order 2", 4.0)):
+        assert reward(service, id, value, reward_id=name)["learned"]
+    assert not reward(service, id, 4.0, reward_id="order 2")["learned"]  # a retry
+    for words, value, more in (
+        ("reward_id = 'order 2' was given with another value", 1.0, {"reward_id": "order 2"}),
+        (r"reward_id is missing.*a retry would count twice", 1.0, {}),
+        (r"value = 10\.5 is outside rewards = \[0, 10\]", 4.0, {"reward_id": "order 3"}),
+    ):
+        with pytest.raises(Refused, match=words):
+            reward(service, id, value, **more)
+    assert state(service)["rewards"] == 0
+    close_windows(service, clock, 10 * HOUR)
+    assert state(service)["rewards"] == 1
+    for _ in range(2):
+        with pytest.raises(Refused, match="was logged, not learned"):
+            reward(service, id, 1.0, reward_id="order 4")
+    assert kinds(service).count("late") == 1
+    check_replay(service)
 
 
-def test_a_sum_is_clipped_as_a_whole(tmp_path):
-    clock = Clock()
-    with service_at(tmp_path / "a.db", clock) as service:
-        create(service, SUMMED | {"outside": "clip"})
-        id = decide(service, subject="user")["id"]
-        for name, value in (("a", 8.0), ("b", 5.0), ("c", -6.0), ("d", 6.0)):
-            reward(service, id, value, reward_id=name)
-        close_windows(service, clock, 10 * HOUR)
-        with service.database.read() as connection:
-            (learned,) = [
-                entry.event for entry in log.read(connection, 1) if entry.kind == "rewarded"
-            ]
-        assert (learned.value, learned.given) == (10.0, 13.0)
-        check_replay(service)
+def test_a_sum_is_clipped_as_a_whole(service, clock):
+    create(service, SUMMED | {"outside": "clip"})
+    id = decide(service, subject="user")["id"]
+    for name, value in (("a", 8.0), ("b", 5.0), ("c", -6.0), ("d", 6.0)):
+        reward(service, id, value, reward_id=name)
+    close_windows(service, clock, 10 * HOUR)
+    with service.database.read() as connection:
+        (learned,) = [entry.event for entry in log.read(connection, 1) if entry.kind == "rewarded"]
+    assert (learned.value, learned.given) == (10.0, 13.0)
+    check_replay(service)
 
 
-def test_what_was_erased_is_not_kept(tmp_path):
-    clock = Clock()
-    with service_at(tmp_path / "a.db", clock) as service:
-        create(service, SUMMED)
-        first = decide(service, subject="user")
-        kept = decide(service, subject="other")
-        reward(service, first["id"], 1.0, reward_id="a")
-        ask(service, commands.Erasure("user"))
-        again = decide(service, subject="user")
-        assert again["id"] != first["id"]
-        assert decide(service, subject="other") == kept
-        check_replay(service)
+def test_what_was_erased_is_not_kept(service):
+    create(service, SUMMED)
+    first = decide(service, subject="user")
+    kept = decide(service, subject="other")
+    reward(service, first["id"], 1.0, reward_id="a")
+    ask(service, commands.Erasure("user"))
+    assert decide(service, subject="user")["id"] != first["id"]
+    assert decide(service, subject="other") == kept
+    check_replay(service)
 
 
 @pytest.mark.parametrize(
@@ -212,14 +197,12 @@ def test_no_snapshot_names_a_subject_that_was_erased(tmp_path, monkeypatch, most
         assert kept and not [rest for rest in kept if "whose" in rest]
 
 
-def test_memory_holds_the_subjects_of_the_last_while_only(tmp_path):
-    clock = Clock()
-    with service_at(tmp_path / "a.db", clock) as service:
-        create(service, STICKY)
-        for n in range(60):
-            clock.now += HOUR // 10
-            decide(service, subject=f"user {n}")
-        assert ask(service, lambda at: len(at.experiment.assignments)) == 20
+def test_memory_holds_the_subjects_of_the_last_while_only(service, clock):
+    create(service, STICKY)
+    for n in range(60):
+        clock.now += HOUR // 10
+        decide(service, subject=f"user {n}")
+    assert ask(service, lambda at: len(at.experiment.assignments)) == 20
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Nobody waits for what others ask for: the writer works in parts, and serves others between
 them."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -63,8 +63,7 @@ def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_ser
         {one["answer"]["event"] for one in found["results"]}
     ) == 150
     assert len(waits) > 10 and max(waits) < 1.0  # the batch takes 3 s and more
-    again = ask(two, batch(150), name="e")
-    assert again == found
+    assert ask(two, batch(150), name="e") == found
 
 
 def test_many_single_decisions_of_one_experiment_do_not_stand_before_those_of_another(
@@ -72,14 +71,8 @@ def test_many_single_decisions_of_one_experiment_do_not_stand_before_those_of_an
 ):
     create(two, SPEC)
     slowed(monkeypatch, 0.02)
-    threads = [
-        threading.Thread(target=decide, args=(two, f"s{n}", "e"), daemon=True) for n in range(100)
-    ]
-    with probed(two) as waits:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
+    with probed(two) as waits, ThreadPoolExecutor(100) as pool:
+        list(pool.map(lambda n: decide(two, f"s{n}", "e"), range(100)))
     assert state(two, "e")["decisions"] == 100 and max(waits) < 1.0
 
 

@@ -112,10 +112,9 @@ def test_features_whose_state_is_too_large_are_refused_with_bytes_and_seconds():
             warm_up(ExperimentSpec.model_validate({"name": "price", "policy": "LinUCB"} | given))
 
 
-def test_a_promise_around_a_policy_that_draws_decides_in_milliseconds():
+def test_a_promise_around_a_policy_that_draws_decides_in_milliseconds(rng):
     """300 arms with features: 50 ms are allowed; wishes that lead to the baseline are drawn once
     for all of them."""
-    rng = np.random.default_rng(0)
     rows = rng.normal(size=(300, 10))
     rows /= 1.01 * np.linalg.norm(rows, axis=1)[:, None]
     arms = [{"id": str(k), "features": row.tolist()} for k, row in enumerate(rows)]

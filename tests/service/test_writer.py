@@ -30,8 +30,8 @@ def saved(service):
         )
 
 
+@pytest.mark.usefixtures("price")
 def test_the_writer_is_well_again_without_a_request_once_it_can_write(service, monkeypatch):
-    create(service)
     real = log.append
 
     def full(*arguments):
@@ -120,11 +120,11 @@ def test_decisions_that_the_rollout_waits_behind_make_snapshots_rarer_as_open_on
     )  # of 302 events: not more than in the log, however long it gets
 
 
+@pytest.mark.usefixtures("price")
 @pytest.mark.parametrize("slow", ["reads", "warm-ups"])
 def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(
     service, monkeypatch, slow
 ):
-    create(service)
     with service.database.write() as connection:
         key = keys.create(connection, "admin")
     service.keys.refresh()
@@ -178,8 +178,8 @@ def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(
     asyncio.run(traffic())
 
 
+@pytest.mark.usefixtures("price")
 def test_the_writer_has_a_connection_when_readers_hold_all_others(service):
-    create(service)
     held = [service.database.engine.connect() for _ in range(15)]  # as many as the pool gives
     try:
         asked = threading.Thread(target=decide, args=(service, "a"), daemon=True)
@@ -192,10 +192,10 @@ def test_the_writer_has_a_connection_when_readers_hold_all_others(service):
             connection.close()
 
 
+@pytest.mark.usefixtures("price")
 def test_requests_with_a_new_key_wait_for_the_reading_that_another_began_and_those_with_a_known_key_do_not(
     service, monkeypatch
 ):
-    create(service)
     with service.database.write() as connection:
         old = keys.create(connection, "decide")
     service.keys.refresh()

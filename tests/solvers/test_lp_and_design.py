@@ -44,15 +44,13 @@ def test_the_ratio_may_use_neither_of_the_two_arms():
 
 
 def test_g_design_has_the_value_of_kiefer_and_wolfowitz():
-    X = np.random.default_rng(1).standard_normal((15, 4))
-    found = g_design(X)
+    found = g_design(np.random.default_rng(1).standard_normal((15, 4)))
     assert found.converged
     assert found.bound <= 4 * (1 + 1e-12) <= found.value * (1 + 1e-9)
     assert found.value == pytest.approx(4, rel=2e-3)
 
 
-def test_designs_lie_between_their_certificate_and_a_general_optimiser():
-    rng = np.random.default_rng(2)
+def test_designs_lie_between_their_certificate_and_a_general_optimiser(rng):
     X = rng.standard_normal((6, 3))
     Y = pair_directions(X)
     found = optimal_design(X, Y)
@@ -62,8 +60,7 @@ def test_designs_lie_between_their_certificate_and_a_general_optimiser():
     def value(logits):
         p = np.exp(logits - logits.max())
         p /= p.sum()
-        A = X.T @ (p[:, None] * X)
-        return np.einsum("mi,mi->m", Y, np.linalg.solve(A, Y.T).T).max()
+        return np.einsum("mi,mi->m", Y, np.linalg.solve((X.T @ (p[:, None] * X)), Y.T).T).max()
 
     assert found.value == pytest.approx(value(np.log(found.weights)), rel=1e-9)
     other = minimize(

@@ -30,8 +30,7 @@ def best_by_enumeration(scores, mask, admissible):
 def instances(draw, most=9):
     n = draw(st.integers(1, most))
     scores = np.array(draw(st.lists(scores_of, min_size=n, max_size=n)))
-    mask = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    return n, scores, mask
+    return n, scores, np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
 
 
 def check(oracle, scores, mask, admissible):
@@ -138,8 +137,7 @@ def test_assignment_equals_scipy_and_proves_itself(instance):
     assert again == pytest.approx(found.bound, abs=1e-12)
 
 
-def test_assignment_at_a_catalogue_s_size_agrees_with_scipy_and_its_bound():
-    rng = np.random.default_rng(0)
+def test_assignment_at_a_catalogue_s_size_agrees_with_scipy_and_its_bound(rng):
     scores = rng.normal(size=(1500, 6)) + rng.normal(size=(1500, 1))
     found = tr.oracles.Promotions(promotions=6, k=40).solve(scores)
     dense = np.repeat(scores, 40, axis=1)
@@ -160,8 +158,7 @@ def test_selection_is_what_a_stable_sort_gives(listed, data):
     assert largest(values, k).tolist() == np.argsort(-values, kind="stable")[:k].tolist()
 
 
-def test_selection_takes_no_longer_where_most_scores_are_equal():
-    rng = np.random.default_rng(0)
+def test_selection_takes_no_longer_where_most_scores_are_equal(rng):
     n, seconds = 200_000, {}
     for name, values in (
         ("normal", rng.standard_normal(n)),
@@ -186,29 +183,37 @@ def test_any_callable_is_an_oracle_and_its_answer_is_checked():
     scores, mask = np.arange(5.0), np.array([True, True, True, True, False])
     assert choose(lambda s: np.argsort(-s)[:2], scores, None).tolist() == [4, 3]
     assert choose(lambda s: np.argsort(-s)[:2], scores, mask).tolist() == [3, 2]
-    with pytest.raises(ValueError, match="distinct arms"):
-        choose(lambda s: [1, 1], scores, None)
-    with pytest.raises(ValueError, match="distinct arms"):
-        choose(lambda s: [5], scores, None)
-    with pytest.raises(ValueError, match="arm 4, which is not eligible"):
-        choose(lambda s: [4], scores, mask)
+    for words, answer, eligible in (
+        ("distinct arms", [1, 1], None),
+        ("distinct arms", [5], None),
+        ("arm 4, which is not eligible", [4], mask),
+    ):
+        with pytest.raises(ValueError, match=words):
+            choose(lambda s, answer=answer: answer, scores, eligible)
 
 
-def test_refusals_name_what_is_wrong():
-    with pytest.raises(ValueError, match="k = 0"):
-        tr.oracles.TopK(0)
-    with pytest.raises(ValueError, match="nan"):
-        tr.oracles.TopK(1)([0.0, np.nan])
-    with pytest.raises(ValueError, match="need 6, but only 5"):
-        tr.oracles.Promotions(promotions=3, k=2)(np.zeros((5, 3)))
-    with pytest.raises(ValueError, match="promotion 1 cannot get k = 2"):
-        tr.oracles.Promotions(promotions=2, k=2)(
-            np.zeros((5, 2)), eligible=np.array([[True, False]] * 4 + [[True, True]])
-        )
-    with pytest.raises(ValueError, match="budget"):
-        tr.oracles.Knapsack(costs=[1.0], budget=-1)
-    with pytest.raises(ValueError, match="limit names no number for category 'b'"):
-        tr.oracles.Partition(categories=["a", "b"], limit={"a": 1}, k=1)
+@pytest.mark.parametrize(
+    ("words", "make"),
+    [
+        ("k = 0", lambda: tr.oracles.TopK(0)),
+        ("nan", lambda: tr.oracles.TopK(1)([0.0, np.nan])),
+        ("need 6, but only 5", lambda: tr.oracles.Promotions(promotions=3, k=2)(np.zeros((5, 3)))),
+        (
+            "promotion 1 cannot get k = 2",
+            lambda: tr.oracles.Promotions(promotions=2, k=2)(
+                np.zeros((5, 2)), eligible=np.array([[True, False]] * 4 + [[True, True]])
+            ),
+        ),
+        ("budget", lambda: tr.oracles.Knapsack(costs=[1.0], budget=-1)),
+        (
+            "limit names no number for category 'b'",
+            lambda: tr.oracles.Partition(categories=["a", "b"], limit={"a": 1}, k=1),
+        ),
+    ],
+)
+def test_refusals_name_what_is_wrong(words, make):
+    with pytest.raises(ValueError, match=words):
+        make()
 
 
 def hard_knapsacks(n, rng):
@@ -238,8 +243,7 @@ def largest_of_half_by_half(costs, scores, budget):
 
 
 @pytest.mark.parametrize("share", [0.17, 0.5])
-def test_a_knapsack_whose_scores_follow_its_costs_is_solved_exactly_up_to_30_arms(share):
-    rng = np.random.default_rng(7)
+def test_a_knapsack_whose_scores_follow_its_costs_is_solved_exactly_up_to_30_arms(share, rng):
     for n in (12, 24, 30):
         for costs, scores in hard_knapsacks(n, rng):
             budget = share * costs.sum() - 0.37
@@ -251,8 +255,7 @@ def test_a_knapsack_whose_scores_follow_its_costs_is_solved_exactly_up_to_30_arm
 
 
 @pytest.mark.parametrize("n", [60, 100, 1000])
-def test_a_large_knapsack_lacks_at_most_what_its_page_says_and_prints_nothing(n, capfd):
-    rng = np.random.default_rng(8)
+def test_a_large_knapsack_lacks_at_most_what_its_page_says_and_prints_nothing(n, capfd, rng):
     cases = [(costs, scores, costs is scores) for costs, scores in hard_knapsacks(n, rng)]
     cases += [(1.0 + rng.random(n), rng.random(n), False)]
     for costs, scores, alike in cases:
@@ -276,7 +279,9 @@ def test_a_large_knapsack_lacks_at_most_what_its_page_says_and_prints_nothing(n,
     assert printed.out == printed.err == ""
 
 
-def test_a_knapsack_of_10000_arms_whose_scores_do_not_follow_its_costs_is_proved_best(monkeypatch):
+def test_a_knapsack_of_10000_arms_whose_scores_do_not_follow_its_costs_is_proved_best(
+    monkeypatch, rng
+):
     from tightrope.solvers import oracles
 
     proofs, lists = [], oracles.meet_in_the_middle
@@ -285,7 +290,6 @@ def test_a_knapsack_of_10000_arms_whose_scores_do_not_follow_its_costs_is_proved
         "meet_in_the_middle",
         lambda *arguments: proofs.append(lists(*arguments)) or proofs[-1],
     )
-    rng = np.random.default_rng(1)
     costs, scores = 1.0 + rng.random(10_000), rng.random(10_000)
     tr.oracles.Knapsack(costs, 0.5 * costs.sum())(scores)
     assert proofs[-1][1]
@@ -294,11 +298,10 @@ def test_a_knapsack_of_10000_arms_whose_scores_do_not_follow_its_costs_is_proved
 @pytest.mark.parametrize("policy", [tr.CombTS(), tr.PC2UCB()])
 @pytest.mark.parametrize("follow", [False, True])
 def test_a_decision_under_a_budget_takes_tens_of_milliseconds_and_prints_nothing(
-    policy, follow, capfd
+    policy, follow, capfd, rng
 ):
     """HiGHS took 15 to 30 ms a set of 30 arms, seconds where scores follow costs, of which a
     propensity needs a hundred; and printed."""
-    rng = np.random.default_rng(0)
     costs = 1.0 + rng.random(30)
     features = costs[:, None] if follow else rng.normal(size=(30, 4))
     session = tr.Session(

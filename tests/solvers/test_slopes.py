@@ -8,8 +8,7 @@ import pytest
 import tightrope as tr
 
 
-def test_the_least_constant_is_the_steepest_pair():
-    rng = np.random.default_rng(0)
+def test_the_least_constant_is_the_steepest_pair(rng):
     points, means = np.sort(rng.random(9)), rng.random(9)
     found = tr.least_lipschitz(points, means)
     slopes = {
@@ -33,11 +32,9 @@ def test_its_bounds_hold_as_often_as_they_say():
     assert steeper / runs > 0.9  # which is why there are bounds
 
 
-def test_each_promotion_has_its_budget_and_the_assignment_is_optimal():
-    rng = np.random.default_rng(2)
+def test_each_promotion_has_its_budget_and_the_assignment_is_optimal(rng):
     scores = rng.normal(size=(6, 3))
-    oracle = tr.oracles.Promotions(k=[1, 2, 1])
-    found = oracle.solve(scores)
+    found = tr.oracles.Promotions(k=[1, 2, 1]).solve(scores)
     assert np.bincount(found.pairs[:, 1]).tolist() == [1, 2, 1]
     assert found.bound == pytest.approx(found.value)
     best = max(
@@ -60,24 +57,23 @@ def test_arms_are_read_back_as_users_and_promotions(tmp_path):
         "score": [5.0, 9.0],
     }
     assert oracle.decode([[1, 2], [3, 0]])["user"].tolist() == [1, 3]
-    with pytest.raises(ValueError, match="k has 2 budgets"):
-        tr.oracles.Promotions(promotions=3, k=[1, 1])
-    with pytest.raises(ValueError, match="promotions is missing"):
-        tr.oracles.Promotions(k=2)
-    with pytest.raises(ValueError, match=r"k\[1\] = 0"):
-        tr.oracles.Promotions(k=[1, 0])
+    for words, asked in (
+        ("k has 2 budgets", {"promotions": 3, "k": [1, 1]}),
+        ("promotions is missing", {"k": 2}),
+        (r"k\[1\] = 0", {"k": [1, 0]}),
+    ):
+        with pytest.raises(ValueError, match=words):
+            tr.oracles.Promotions(**asked)
     session = tr.Session(tr.CombGreedy(), arms=np.eye(5), oracle=oracle, seed=0)
-    again = tr.Session.load(session.save(tmp_path / "s.npz"))
-    assert again.arms.oracle == oracle
+    assert tr.Session.load(session.save(tmp_path / "s.npz")).arms.oracle == oracle
 
 
-def test_slopes_of_many_pairs_are_looked_at_a_part_at_a_time(monkeypatch):
+def test_slopes_of_many_pairs_are_looked_at_a_part_at_a_time(monkeypatch, rng):
     """The same worst pair and constant as over all pairs at once, in a fraction of the memory."""
     import tracemalloc
 
     from tightrope.core import checks
 
-    rng = np.random.default_rng(0)
     points = np.sort(rng.random(300))
     means, distances = 0.5 + 0.4 * np.sin(9 * points), np.abs(points[:, None] - points)
     whole = checks.steepness(means, distances, 2.0)

@@ -21,9 +21,13 @@ PROBLEMS = problems()
 STOCHASTIC = [
     (tr.EpsilonGreedy(epsilon=0.2), "bernoulli"),
     (tr.BetaThompson(), "bernoulli"),
+    (tr.BetaThompson(a=0.5, b=2), "bernoulli"),
+    (tr.BetaThompson(a=0.5, b=2, forget=0.9), "bernoulli"),
     (tr.GaussianThompson(), "bernoulli"),
     (tr.LinEpsilonGreedy(epsilon=0.2), "linear"),
     (tr.LinTS(scale=0.5), "linear"),
+    (tr.LinTS(width="theorem", noise=0.1), "linear"),
+    (tr.SquareCB(gamma=20.0), "linear"),
     (tr.LogisticTS(), "clicks"),
     pytest.param(tr.LinTS(scale=0.5), "linear, K < d", marks=thorough),
     (tr.SoftUCB(beta=0.4), "linear"),
@@ -114,19 +118,17 @@ def test_choices_are_as_frequent_as_stated(policy, kind, masked):
     ],
     ids=label,
 )
-def test_inclusion_of_sets_is_as_frequent_as_stated(policy):
+def test_inclusion_of_sets_is_as_frequent_as_stated(policy, rng):
     problem = PROBLEMS["sets"]
     run = prepare(policy, World(problem), 5, 0, 10)
     state, context, draws = run.state, Context(), 3000
-    rng = np.random.default_rng(3)
     for _ in range(8):
         chosen = select(policy, state, context, rng)
         state = update(policy, state, context, chosen, rng.normal(size=chosen.size))
     hits = np.zeros(run.arms.number)
     for _ in range(draws):
         hits[select(policy, state, context, rng)] += 1.0
-    everything = np.arange(run.arms.number)
-    p, error = propensity(policy, state, context, everything, stream(1, 0, AUDIT))
+    p, error = propensity(policy, state, context, np.arange(run.arms.number), stream(1, 0, AUDIT))
     assert np.abs(hits / draws - p).max() < 4.5 * np.sqrt(0.25 / draws + error.max() ** 2)
     assert p.sum() == pytest.approx(problem.oracle.k, abs=1e-6)
 
@@ -191,14 +193,13 @@ SPREADING = [
     SPREADING,
     ids=lambda item: str(item) if isinstance(item, float) else label(item),
 )
-def test_decisions_that_wait_for_rewards_are_spread_and_keep_the_floor(policy, uniform):
+def test_decisions_that_wait_for_rewards_are_spread_and_keep_the_floor(policy, uniform, rng):
     """EpsilonGreedy played one arm with certainty until its first reward was in, and whatever was
     added to it or to Thompson sampling.
 
     uniform: the part of the choices that is spread evenly.
     """
     linear, apart = "arms" not in accepts(policy), getattr(policy, "shared", 1) == 0
-    rng = np.random.default_rng(2)
     more = {"dimension": 2} if linear else {}
 
     def batch():
