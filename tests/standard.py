@@ -9,9 +9,12 @@ from tiers import thorough
 from tightrope.core.policy import accepts, label
 from tightrope.numerics.posterior import unit_rows
 from tightrope.policies import examples
-from tightrope.testing import fits, stands_for
-from tightrope.testing import session_on as session_for
-from tightrope.testing import standard_problems as problems
+from tightrope.testing import (
+    fits,
+    session_on as session_for,
+    standard_problems as problems,
+    stands_for,
+)
 
 __all__ = [
     "COSTLY",

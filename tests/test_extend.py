@@ -14,8 +14,7 @@ import pytest
 import tightrope as tr
 from tiers import thorough
 from tightrope import extend
-from tightrope.core import policy as names
-from tightrope.core import registry
+from tightrope.core import policy as names, registry
 from tightrope.extend import (
     Context,
     choice,
@@ -392,7 +391,8 @@ def world(name, kind=None, **kernels):
                     None, np.zeros(2, dtype=np.bool_), None, None
                 ),
             ),
-            r"a mask of shape \(2,\); it must be \(2,\) with an eligible arm",
+            r"a mask of 2 entries of which 0 are eligible, but it needs 2 entries \(bool\) and at least "
+            r"one eligible arm",
         ),
         (
             lambda: world("Range", describe=lambda self: extend.Arms(2, rewards=(0.0, 0.5))),

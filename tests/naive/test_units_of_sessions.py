@@ -9,8 +9,7 @@ for those whose chances the lost digits tell apart, of which these worlds have n
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import tightrope as tr
 

@@ -1,8 +1,7 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tightrope.compiled.kernels import python_of
 from tightrope.numerics.counts import bernoulli_divergence, bernoulli_upper

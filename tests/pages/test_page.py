@@ -9,9 +9,7 @@ from planted import identification, measured_in_a_browser, simulation
 from tightrope.numerics import statistics
 from tightrope.pages import page
 from tightrope.pages.page import join_runs, join_same_questions, simulation_section, write_report
-from tightrope.plots import figures, style
-from tightrope.plots import style as pictures
-from tightrope.plots import style as sentences
+from tightrope.plots import figures, style, style as pictures, style as sentences
 from tightrope.plots.style import shares, shares_figure
 
 RNG = np.random.default_rng(0)

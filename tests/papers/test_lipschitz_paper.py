@@ -11,8 +11,13 @@ from tightrope.core.verbs import lower_bound
 from tightrope.plots.figures import bound_curve, bound_report, regret_figure
 from tightrope.results.results import Result
 from tightrope_papers.lipschitz import discrete, theory
-from tightrope_papers.lipschitz.continuous import APART_CONSTANT, L, bounds, targets
-from tightrope_papers.lipschitz.continuous import constant as contextual_constant
+from tightrope_papers.lipschitz.continuous import (
+    APART_CONSTANT,
+    L,
+    bounds,
+    constant as contextual_constant,
+    targets,
+)
 from tightrope_papers.lipschitz.settings import (
     LOGLOG,
     constant,

@@ -19,8 +19,7 @@ import time
 
 import numpy as np
 
-from tightrope_service import app as run
-from tightrope_service import keys, log
+from tightrope_service import app as run, keys, log
 from tightrope_service.database import Database
 from tightrope_service.log import ExperimentJournal, chained
 from tightrope_service.recovery import fingerprint

@@ -10,9 +10,7 @@ from test_scopes import operations, two
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
-from tightrope_service import commands, keys
-from tightrope_service import log as audit
-from tightrope_service import log as store
+from tightrope_service import commands, keys, log as audit, log as store
 
 assert two  # the fixture
 

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 from running import ask, batch, create, decide, history_of, reward
 
-from tightrope_service import commands, events
-from tightrope_service import history as lead
-from tightrope_service import log as store
+from tightrope_service import commands, events, history as lead, log as store
 from tightrope_service.board_view import page_of, span, two_digits
 from tightrope_service.history import BoundedDifference
 from tightrope_service.requests import ArmChange

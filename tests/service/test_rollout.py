@@ -11,8 +11,7 @@ from tightrope.evaluation.estimators import ConfidenceSequence
 from tightrope_service import commands, log
 from tightrope_service.errors import Refused
 from tightrope_service.events import ModeChanged, Rewarded
-from tightrope_service.experiment import created
-from tightrope_service.experiment import decide as draw
+from tightrope_service.experiment import created, decide as draw
 from tightrope_service.log import ExperimentJournal
 from tightrope_service.recovery import replay
 from tightrope_service.requests import DecisionRequest, ModeChange

@@ -21,9 +21,14 @@ from running import (
     until,
 )
 
-from tightrope_service import commands, leases, log, writer
-from tightrope_service import experiment as deciding
-from tightrope_service import service as warm_up
+from tightrope_service import (
+    commands,
+    experiment as deciding,
+    leases,
+    log,
+    service as warm_up,
+    writer,
+)
 from tightrope_service.errors import Refused
 from tightrope_service.recovery import check_snapshots, replay, verify
 from tightrope_service.spec import ExperimentSpec

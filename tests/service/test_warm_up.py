@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from tightrope.compiled.cache import KernelCache
-from tightrope_service import commands, keys
-from tightrope_service import service as warming
+from tightrope_service import commands, keys, service as warming
 from tightrope_service.app import create_app
 from tightrope_service.events import Cancelled, Expired, ModeChanged, Rewarded
 from tightrope_service.experiment import created, decide

@@ -32,8 +32,7 @@ from running import (
 )
 from test_scopes import two
 
-from tightrope_service import commands, outbox
-from tightrope_service import webhooks as sending
+from tightrope_service import commands, outbox, webhooks as sending
 from tightrope_service.board_view import sentence_of
 from tightrope_service.certificate import NOTICE_KINDS, Notice
 from tightrope_service.errors import Refused

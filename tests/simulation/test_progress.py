@@ -12,9 +12,7 @@ from rich.console import Console
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.simulation import bars
-from tightrope.simulation import run as orchestrator
-from tightrope.simulation import run as progress
+from tightrope.simulation import bars, run as orchestrator, run as progress
 
 PROBLEM = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
 

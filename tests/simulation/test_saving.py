@@ -8,8 +8,7 @@ import pytest
 
 import tightrope as tr
 from tightrope.results import results
-from tightrope.simulation import store
-from tightrope.simulation import store as provenance
+from tightrope.simulation import store, store as provenance
 
 PROBLEM = tr.problems.Bernoulli([0.2, 0.8])
 LINEAR = tr.problems.Linear(np.eye(2), [0.9, 0.0], noise=0.2)

@@ -30,8 +30,7 @@ from ...numerics.noise import Noise, new_noise, noise_scale, take_in
 from ...numerics.posterior import categorical
 from ...numerics.ridge import Ridge, new_model, predict, regained, regressions
 from ..bases import KnowsChances, RidgePolicy
-from .regressions import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
-from .regressions import SquareCB as AnySquareCB
+from .regressions import SCHEDULE, Gaps, SquareCB as AnySquareCB, current_gamma, fixed_gamma, weigh
 
 
 @policy(
