@@ -13,7 +13,7 @@ import numpy as np
 from ..core import checks
 from ..core.types import PLAIN, Action
 from ..core.verbs import Context
-from .arms import Names, encodable
+from .rounds import Names, encodable
 
 AUTOMATIC = "#"  # how the ids begin that a session makes itself
 MOST_ID = 10**18

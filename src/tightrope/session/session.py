@@ -59,14 +59,6 @@ from .agent import (
     agent,
     new_tally,
 )
-from .arms import (
-    Names,
-    check_features,
-    checked_names,
-    describe_arms,
-    described_addition,
-    named_arms,
-)
 from .decisions import (
     LEAST_DRAWS,
     MOST_DRAWS,
@@ -106,13 +98,19 @@ from .forks import (
 from .rounds import (
     CheckedRound,
     Mask,
+    Names,
     Played,
     Round,
     Rounds,
     Transformer,
+    check_features,
     checked_encoder,
+    checked_names,
+    describe_arms,
+    described_addition,
     encoded_round,
     encoded_rows,
+    named_arms,
 )
 
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
