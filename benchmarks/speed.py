@@ -7,6 +7,7 @@ of a file of yours. `--check` takes a fixed list of 20 kernels and fails where o
 """
 
 import argparse
+import contextlib
 import json
 import math
 import pathlib
@@ -21,7 +22,7 @@ from tightrope import problems
 from tightrope.compiled.kernels import jit
 from tightrope.core import checks, files
 from tightrope.core.policy import Policy, Problem, accepts, label
-from tightrope.core.registry import examples, load_module, offers, policy_from_spec, takes_rewards
+from tightrope.core.registry import check_fit, examples, load_module, offers, policy_from_spec
 from tightrope.core.verbs import describe
 from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
@@ -151,12 +152,10 @@ def places(
     for name, (problem, stops) in among.items():
         arms = describe(problem)
         structure = set(offers(arms)) - {"arms"} or {"arms"}
-        if (
-            structure & set(accepts(policy))
-            and stops in (None, type(policy).TRAITS.stops)
-            and takes_rewards(policy, arms)
-        ):
-            fitting.append((name, problem))
+        if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops):
+            with contextlib.suppress(ValueError):  # rewards that it does not take
+                check_fit(policy, arms)
+                fitting.append((name, problem))
     return fitting
 
 

@@ -146,7 +146,7 @@ class Peeks(Problem):
 
 def test_a_problem_from_outside_may_show_a_part_and_no_more_than_the_set():
     tr.simulate(Peeks([0.5, 0.2, 0.1], [1]), tr.CombUCB1(), horizon=5)
-    with pytest.raises(ValueError, match="Peeks's play returned 3 rewards for a set of 2 arms"):
+    with pytest.raises(ValueError, match=r"Peeks's play returned 3 rewards; .* no more than arms"):
         tr.simulate(Peeks([0.5, 0.2, 0.1], [3]), tr.CombUCB1(), horizon=5)
 
 

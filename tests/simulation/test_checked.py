@@ -68,6 +68,7 @@ FINE = {"reward": 0.5, "loss": 0.1, "mask": ALL, "baseline": 0}
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"reward": np.nan}, "Wrong's play returned 1 rewards; they must be finite numbers"),
         (
             {"mask": np.ones(2, dtype=np.bool_)},
             r"Wrong's observe gave a mask of 2 entries of which 2 are eligible.* needs 3 entries",
@@ -77,7 +78,7 @@ FINE = {"reward": 0.5, "loss": 0.1, "mask": ALL, "baseline": 0}
         ({"baseline": -1}, "Wrong's observe named baseline -1"),
     ],
 )
-def test_the_first_round_of_a_problem_from_outside_is_checked(change, words):
+def test_a_problem_from_outside_is_checked(change, words):
     assert tr.simulate(Wrong(**FINE), tr.UCB(), horizon=20).pulls["UCB"].sum() == 20
     with pytest.raises(ValueError, match=words) as caught:
         tr.simulate(Wrong(**FINE | change), tr.UCB(), horizon=20)

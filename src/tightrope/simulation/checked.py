@@ -6,6 +6,7 @@ and the loops, which see only verbs, stay as they are. What else may be wrong wi
 own is found by `tightrope.testing`.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +17,17 @@ from ..compiled.cache import PACKAGES
 from ..compiled.kernels import OPTIONS
 from ..core.policy import Policy, Problem, is_policy
 from ..core.verbs import Arms, allowed, commit, event, select, stopped, update
+from .monitors import whole
 
 
 class WrongAction(Exception):
-    """A policy chose what it may not: what is wrong, and the arm."""
+    """A policy chose what it may not, or a problem paid what it may not: what is wrong, and a
+    number."""
 
 
 class CheckedPolicy(NamedTuple):
-    """A policy whose choices are checked: arms of the problem, eligible, and distinct in a set."""
+    """A policy whose choices are checked: arms of the problem, eligible, and distinct in a set; and
+    what it is paid for them: no more rewards than arms, finite numbers."""
 
     policy: "Policy | CheckedPolicy"
     number: int  # K
@@ -35,6 +39,8 @@ class CheckedPolicy(NamedTuple):
         return commit(self.policy, state, context, action)
 
     def update(self, state, context, action, reward):
+        if np.size(reward) > np.size(action) or not math.isfinite(whole(reward)):
+            raise WrongAction("rewards", np.size(reward))
         return update(self.policy, state, context, action, reward)
 
     def event(self, state, action):
@@ -77,15 +83,13 @@ def checked(policy: Policy, problem: Problem, number: int) -> Policy | CheckedPo
 
 
 def _checked_within(policy: Policy, number: int) -> Policy | CheckedPolicy:
-    if foreign_within(policy) is None:
-        return policy
     wrapped = type(policy)._make(
         _checked_within(item, number) if is_policy(item) else item for item in policy
     )
     return CheckedPolicy(wrapped, number) if is_foreign(policy) else wrapped
 
 
-def sentence(wrong: WrongAction, policy: Policy, arms: Arms) -> str:
+def sentence(wrong: WrongAction, policy: Policy, problem: Problem, arms: Arms) -> str:
     what, arm = wrong.args
     returned = f"{type(foreign_within(policy) or policy).__name__}'s select"
     return {
@@ -94,6 +98,8 @@ def sentence(wrong: WrongAction, policy: Policy, arms: Arms) -> str:
         "kind": f"{returned} must return an arm (int) or, for sets, an array of arms (int).",
         "twice": f"{returned} returned a set that holds arm {arm} twice, but the arms of a set "
         "must be distinct.",
+        "rewards": f"{type(problem).__name__}'s play returned {arm} rewards; they must be finite "
+        "numbers, and no more than arms were played.",
     }[what]
 
 

@@ -739,7 +739,7 @@ def to_horizon(
                 run.late,
             )
         except WrongAction as wrong:
-            raise ValueError(sentence(wrong, run.policy, run.arms)) from None
+            raise ValueError(sentence(wrong, run.policy, run.problem, run.arms)) from None
         if isinstance(pending, PendingRewards) and pending.counts[0]["lost"]:
             raise RuntimeError(
                 f"delay had more than {pending.heap.size} rewards open at once, its `longest`; "
@@ -762,7 +762,7 @@ def to_stop(run: Replication, may_stop: bool) -> tuple[RunLog, Play]:
                 policy, run.state, run.problem, log, first, last, may_stop, *run.streams
             )
         except WrongAction as wrong:
-            raise ValueError(sentence(wrong, run.policy, run.arms)) from None
+            raise ValueError(sentence(wrong, run.policy, run.problem, run.arms)) from None
         return int(played)
 
     return log, play
