@@ -6,7 +6,6 @@ and the loops, which see only verbs, stay as they are. What else may be wrong wi
 own is found by `tightrope.testing`.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +38,7 @@ class CheckedPolicy(NamedTuple):
         return commit(self.policy, state, context, action)
 
     def update(self, state, context, action, reward):
-        if np.size(reward) > np.size(action) or not math.isfinite(whole(reward)):
+        if np.size(reward) > np.size(action) or not np.isfinite(whole(reward)):
             raise WrongAction("rewards", np.size(reward))
         return update(self.policy, state, context, action, reward)
 
