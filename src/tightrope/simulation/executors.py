@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..core import checks
 from . import clusters, worker
-from .worker import PackedRecipe, WorkerPool
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
@@ -63,10 +62,10 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
 
 
 @contextlib.contextmanager
-def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[WorkerPool]:
+def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[worker.WorkerPool]:
     with contextlib.ExitStack() as leaving:
         if isinstance(engine, Executor):
-            yield WorkerPool(engine)
+            yield worker.WorkerPool(engine)
         elif engine == "threads":
             leaving.enter_context(one_thread_each())
             threads, stop = (
@@ -76,7 +75,7 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
             leaving.callback(
                 lambda: threads.shutdown(wait=not stop.is_set())
             )  # else one is left behind, see `Chunks.cancel`
-            yield WorkerPool(threads, stop=stop)
+            yield worker.WorkerPool(threads, stop=stop)
         elif engine == "processes":
             yield _shared[0] if _shared else leaving.enter_context(processes(workers))
         else:
@@ -86,7 +85,7 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
             yield leaving.enter_context(clusters.CONNECTED[engine](address))
 
 
-_shared: list[WorkerPool] = []  # processes that several runs share; at most one pool
+_shared: list[worker.WorkerPool] = []  # processes that several runs share; at most one pool
 
 
 @contextlib.contextmanager
@@ -111,7 +110,7 @@ def shared_workers(
 
 
 @contextlib.contextmanager
-def processes(workers: int) -> Iterator[WorkerPool]:
+def processes(workers: int) -> Iterator[worker.WorkerPool]:
     """New processes of this machine, for policies or problems whose rounds are Python. They start
     when they are first needed."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
@@ -121,7 +120,7 @@ def processes(workers: int) -> Iterator[WorkerPool]:
         _OurProcesses(workers, context, initializer=_begin, initargs=(stop, played)) as pool,
     ):
 
-        def send(packed: PackedRecipe) -> PackedRecipe:
+        def send(packed: worker.PackedRecipe) -> worker.PackedRecipe:
             """Each process reads the recipe once; what is sent for a chunk is the name of its
             file."""
             path = pathlib.Path(folder) / packed.key
@@ -129,7 +128,7 @@ def processes(workers: int) -> Iterator[WorkerPool]:
             path.write_bytes(packed.data)
             return replace(packed, data=path)
 
-        yield WorkerPool(pool, send, stop, lambda: played.value)
+        yield worker.WorkerPool(pool, send, stop, lambda: played.value)
 
 
 class _OurProcesses(ProcessPoolExecutor):
