@@ -312,9 +312,5 @@ def test_a_decision_under_a_budget_takes_tens_of_milliseconds_and_prints_nothing
         decision = session.decide()
         session.reward(decision.id, (5.0 + rng.normal(size=len(decision.arm))).tolist())
         seconds.append(time.process_time() - began)
-    began, total = time.process_time(), 0
-    for n in range(1_000_000):
-        total += n
-    a_million_additions = time.process_time() - began  # 50 ms where this was written
-    assert np.median(seconds) < max(0.05, a_million_additions)
+    assert np.median(seconds) < 0.05
     assert capfd.readouterr().out == ""
