@@ -421,9 +421,12 @@ async def parts(request: Request, name: str) -> Response:
 
 
 @router.get("/experiments/{name}/lead")
-@behind_login
 async def lead(request: Request, name: str) -> Response:
-    return page("lead.html", **await page_variables(service_of(request), name, request.state.key))
+    service = service_of(request)
+    await signed_in(service, request)
+    standing = await service.ask(name, commands.describe_standing)
+    read = functools.partial(board_view.verdict_alone, standing)
+    return page("lead.html", verdict=await with_history(service, name, standing, read))
 
 
 @router.get("/experiments/{name}/certificate")

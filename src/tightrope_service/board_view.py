@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from . import history as lead
-from .certificate import CONTRADICTED, assumptions, charge, promised
+from .certificate import charge, contradictions, promised
 from .errors import timestamp
 from .extras import JsonObject
 from .history import (
@@ -34,13 +34,10 @@ from .spec import ExperimentSpec
 
 COLOURS = 8  # classes c0 .. c7
 SECOND = 1e6  # microseconds
-DAY = 86_400  # seconds
-
-Pairs = Sequence[tuple[float, float]]
 
 
 class Line(NamedTuple):
-    points: Pairs
+    points: Sequence[tuple[float, float]]
     style: str
 
 
@@ -78,11 +75,10 @@ def lines(
     None where there is nothing to draw."""
     if sum(len(line.points) for line in curves) < 2:
         return None
-    drawn = [line._asdict() for line in curves if len(line.points) > 1]
     return {
         "kind": "lines",
         "words": words,
-        "curves": drawn,
+        "curves": [line._asdict() for line in curves if len(line.points) > 1],
         "level": level,
         "marks": marks,
         "time": time,
@@ -119,7 +115,7 @@ def draw_intervals(
 
 SPANS = ((86_400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 SURE = f"at {100 * (1 - ERROR):g} %"
-FAR = 3650 * DAY  # seconds ahead, beyond which no date is said
+FAR = 3650 * 86_400  # seconds ahead, beyond which no date is said
 
 
 def answer_of(standing: JsonObject, history: History, bounds: Bounds | None) -> str:
@@ -154,7 +150,7 @@ def verdict_of(
         if leader is not None:
             arm, known = leader.arm, lead.winner(history, bounds) is not None
             gap = lead.against_baseline(history, bounds, arm)
-            date = date_words(history, leader.arm)
+            date = date if known else date_words(history, leader.arm)
     number = "no comparison yet"
     if gap is not None:
         number = f"{'+' if gap.value > 0 else ''}{shown(spec, gap.value)} a decision"
@@ -168,7 +164,6 @@ def verdict_of(
         verdict = f"The experiment is {standing['status']}"
     else:
         verdict = f"{arm} is ahead" if gap is not None and gap.low > 0 else "Keep going"
-    kept = "kept" if standing["holdings"] else "none"
     return {
         "verdict": verdict,
         "arm": arm,
@@ -176,7 +171,11 @@ def verdict_of(
         "against": None if gap is None else spec.baseline,
         "range": None if gap is None else between(spec, gap),
         "date": "known now" if known else date,
-        "state": "broken" if contradicted or standing["rollout"]["held"] else kept,
+        "state": "broken"
+        if contradicted or standing["rollout"]["held"]
+        else "kept"
+        if standing["holdings"]
+        else "none",
     }
 
 
@@ -645,18 +644,16 @@ def interval_chart(rows: list[JsonObject], baseline: float | None) -> JsonObject
 
 
 def delay_chart(delays: list[int]) -> JsonObject | None:
+    if not sum(delays):
+        return None
     counts = list(zip(BARS, delays, strict=True))
-    words = ", ".join(f"{label} {count}" for label, count in counts if count)
-    return (
-        {
-            "kind": "bars",
-            "words": f"How long rewards took: {words}",
-            "bars": counts,
-            "name": "from decision to reward",
-        }
-        if sum(delays)
-        else None
-    )
+    return {
+        "kind": "bars",
+        "words": "How long rewards took: "
+        + ", ".join(f"{label} {count}" for label, count in counts if count),
+        "bars": counts,
+        "name": "from decision to reward",
+    }
 
 
 def difference_chart(estimate: JsonObject | None, factor: float) -> JsonObject | None:
@@ -688,6 +685,15 @@ def sentence_of(standing: JsonObject, history: History) -> str:
     return answer_of(standing, history, bounds_of_arms(standing, history))
 
 
+def verdict_alone(standing: JsonObject, history: History) -> JsonObject:
+    return verdict_of(
+        standing,
+        history,
+        bounds_of_arms(standing, history),
+        bool(contradictions(standing, history)),
+    )
+
+
 def page_of(standing: JsonObject, history: History) -> JsonObject:
     """Everything that the templates need. standing: of the live experiment, see
     `commands.describe_standing`."""
@@ -704,9 +710,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
     rows = arm_rows(history, statuses, styles, bounds)
     shares, legend = share_chart(history, points, styles)
     rollout, holdings = standing["rollout"], standing["holdings"]
-    warnings = [
-        one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED
-    ]
+    warnings = contradictions(standing, history)
     marks = [
         (float(one["time"]), f"mode {one['mode']}")
         for one in history.modes[1:]

@@ -823,21 +823,26 @@ def of_bound(bound: float, least: float, seq: int, time: int) -> Notice:
     )
 
 
+def contradictions(standing: JsonObject, history: History) -> list[Assumption]:
+    """The assumptions that the log contradicts. standing: see `commands.describe_standing`."""
+    return [
+        one
+        for one in assumptions(standing["holdings"], history, standing["rollout"])
+        if one.verdict == CONTRADICTED
+    ]
+
+
 def contradicted(standing: JsonObject, history: History) -> dict[str, Notice]:
-    """The assumptions of the promise that the log contradicts. standing: see
-    `commands.describe_standing`."""
-    found: dict[str, Notice] = {}
-    if standing["holdings"] is not None:
-        for one in assumptions(standing["holdings"], history, standing["rollout"]):
-            if one.verdict == CONTRADICTED:
-                found[one.says] = Notice(
-                    "promise.at_risk",
-                    history.seq,
-                    history.time,
-                    f"The log contradicts what the promise rests on: {one.says} {one.why}",
-                    {"because": "assumption", "assumption": one.says, "why": one.why},
-                )
-    return found
+    return {
+        one.says: Notice(
+            "promise.at_risk",
+            history.seq,
+            history.time,
+            f"The log contradicts what the promise rests on: {one.says} {one.why}",
+            {"because": "assumption", "assumption": one.says, "why": one.why},
+        )
+        for one in (contradictions(standing, history) if standing["holdings"] is not None else ())
+    }
 
 
 def known_winner(standing: JsonObject, history: History) -> dict[str, Notice]:
