@@ -218,7 +218,7 @@ PRIVATE = {
         tightrope.policies.identification.xyadaptive.end_phase
         tightrope.policies.identification.xyadaptive.widest
         tightrope.policies.lipschitz.pooled.SLACK
-        tightrope.policies.softucb.softucb.inverse_temperature
+        tightrope.policies.softucb.inverse_temperature
         tightrope.simulation.executors.shared_workers
         tightrope.simulation.loops.as_worlds
         tightrope.simulation.monitors.TOLERANCE

@@ -27,7 +27,7 @@ from .policies.conservative.conservative import (
 from .policies.conservative.safe import Safe
 from .policies.conservative.safesegments import SafeSegments
 from .policies.conservative.safesets import SafeSets
-from .policies.exploration.explore import Explore
+from .policies.explore import Explore
 from .policies.identification.frankwolfesampling import FrankWolfeSampling
 from .policies.identification.lingame import LinGame
 from .policies.identification.lingape import LinGapE
@@ -47,13 +47,13 @@ from .policies.linear.linmed import LinMED
 from .policies.linear.lints import LinTS
 from .policies.linear.linucb import OFUL, LinUCB
 from .policies.linear.logisticts import LogisticTS
+from .policies.linear.squarecb import SquareCB
 from .policies.lipschitz.cklucb import CKLUCB
 from .policies.lipschitz.hoo import HOO
 from .policies.lipschitz.oslb import OSLB
 from .policies.lipschitz.pooled import discretize
 from .policies.lipschitz.trackckl import TrackCKLUCB
 from .policies.lipschitz.zooming import Zooming
-from .policies.regression.squarecb import SquareCB
 from .policies.semibandits.c2ucb import C2UCB
 from .policies.semibandits.combgreedy import CombGreedy
 from .policies.semibandits.combklucb import CombKLUCB
@@ -63,7 +63,7 @@ from .policies.semibandits.combts import CombTS
 from .policies.semibandits.combucb1 import CombUCB1
 from .policies.semibandits.escb import ESCB
 from .policies.semibandits.pc2ucb import PC2UCB
-from .policies.softucb.softucb import SoftUCB
+from .policies.softucb import SoftUCB
 from .results.results import Identification, PairedComparison, Result, load
 from .session.decisions import Decision
 from .session.journal import Journal

@@ -17,7 +17,7 @@ from ..core.registry import check_fit
 from ..core.verbs import describe
 from ..numerics.counts import horizon_radius
 from ..numerics.noise import bounded
-from ..policies.softucb.softucb import SoftUCB, SoftUCBState, diverged
+from ..policies.softucb import SoftUCB, SoftUCBState, diverged
 from .loops import Interrupted, Progress, Slices, World, as_rounds, prepare, to_horizon
 from .monitors import NoMonitor
 from .run import run_experiment, showing

@@ -8,7 +8,7 @@ import numpy as np
 
 from tightrope import TrainedBeta, train_softucb
 from tightrope.extend import PROBLEM, Monitor, integer, jit, monitor, stream
-from tightrope.policies.softucb.softucb import inverse_temperature
+from tightrope.policies.softucb import inverse_temperature
 from tightrope.problems import Linear
 
 from ..experiment import unit_vector

@@ -13,12 +13,12 @@ Per round: the inner policy's cost, plus O(K) with a mask.
 
 from typing import Annotated, NamedTuple
 
-from ...compiled.kernels import jit, lean
-from ...core import types
-from ...core.fields import StateOf, real
-from ...core.policy import Policy, inner_policy, label, policy
-from ...core.types import Sampled, draws_of
-from ...core.verbs import (
+from ..compiled.kernels import jit, lean
+from ..core import types
+from ..core.fields import StateOf, real
+from ..core.policy import Policy, inner_policy, label, policy
+from ..core.types import Sampled, draws_of
+from ..core.verbs import (
     allowed,
     commit,
     event,
@@ -32,8 +32,8 @@ from ...core.verbs import (
     update,
     withdraw,
 )
-from ...numerics.counts import count_eligible, uniform_arm
-from ..bases import Wrapper
+from ..numerics.counts import count_eligible, uniform_arm
+from .bases import Wrapper
 
 
 class ExploreState(NamedTuple):

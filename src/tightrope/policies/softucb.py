@@ -29,16 +29,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...compiled.kernels import jit, lean
-from ...core.fields import Extended, Finite, Given, Scratch, choice, flag, integer, real
-from ...core.policy import policy
-from ...core.verbs import allowed
-from ...numerics.counts import argmax, fill_proportions, horizon_radius, intervals, largest
-from ...numerics.noise import Noise, current_scale, new_noise, reported_noise, take_in
-from ...numerics.posterior import categorical
-from ...numerics.ridge import Ridge, new_model, predict
-from ...numerics.states import grown
-from ..bases import KnowsChances, RegressionPolicy
+from ..compiled.kernels import jit, lean
+from ..core.fields import Extended, Finite, Given, Scratch, choice, flag, integer, real
+from ..core.policy import policy
+from ..core.verbs import allowed
+from ..numerics.counts import argmax, fill_proportions, horizon_radius, intervals, largest
+from ..numerics.noise import Noise, current_scale, new_noise, reported_noise, take_in
+from ..numerics.posterior import categorical
+from ..numerics.ridge import Ridge, new_model, predict
+from ..numerics.states import grown
+from .bases import KnowsChances, RegressionPolicy
 
 WIDTH, WIDTH_OF_FIXED = (
     1.25,

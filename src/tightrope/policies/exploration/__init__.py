@@ -1,1 +1,0 @@
-"""Policies that add exploration to another policy."""

@@ -1,1 +1,0 @@
-"""Contextual bandits on top of any regression."""

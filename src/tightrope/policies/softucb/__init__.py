@@ -1,1 +1,0 @@
-"""SoftUCB: confidence widths learned from data."""
