@@ -40,8 +40,6 @@ class KnowsChances(Policy):
 
 
 class RegressionPolicy(Policy):
-    """A policy whose state has a ridge regression, `model`."""
-
     def reward_range(self):
         return -LARGEST_REWARD, LARGEST_REWARD
 
@@ -107,8 +105,6 @@ def wants_intercept(intercept: int, data: bool) -> bool:
 
 
 def refuse_intercept(stored: Stored) -> None:
-    """Refuse an intercept beside the theorem's width, whose theta is drawn to 0 and not to what the
-    data say."""
     if stored["intercept"] > 0:
         raise ValueError(
             "intercept = True draws a constant to the mean of the rewards, of which the proof of "
@@ -118,8 +114,6 @@ def refuse_intercept(stored: Stored) -> None:
 
 
 def only_with_the_theorem(fields: Mapping[str, Field], stored: Stored, *names: str) -> None:
-    """Refuse parameters that the theorem's width alone reads, where they are not their fields'
-    defaults."""
     for name in names:
         if stored[name] != fields[name].encode(name, fields[name].default):
             raise ValueError(

@@ -385,7 +385,6 @@ def learns(policy):
 
 
 def status(policy: SoftUCB, state: SoftUCBState, beta: float) -> str:
-    """The fate of beta: "fixed", "learning", or that it diverged and what helps."""
     if not policy.online:
         return "fixed"
     d = state.model.features.shape[1]

@@ -116,7 +116,6 @@ def first_rewards(policy):
 
 @lean
 def is_fresh(state, wanted, eligible, arm):
-    """Whether an eligible arm lacks rewards to draw from."""
     return allowed(eligible, arm) and (state.taken[arm] < wanted or state.pulls[arm] == 0.0)
 
 
@@ -169,7 +168,6 @@ def posterior(policy: GaussianThompson, state):
 
 
 def chances(policy: GaussianThompson, state, eligible: np.ndarray | None) -> np.ndarray:
-    """(K,) how likely each arm is to be played now."""
     known, shape, scale = posterior(policy, state)
     open_ = np.ones(known.size, dtype=np.bool_) if eligible is None else eligible
     fresh, others = open_ & ~known, open_ & known

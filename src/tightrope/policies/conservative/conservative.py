@@ -243,7 +243,6 @@ def choose(policy, state, context):
 
 @lean
 def may_explore(policy, ledger, mean):
-    """Whether the baseline may be played as a learner's arm."""
     return policy.baseline_index == UCB_INDEX and not math.isnan(mean) and not anything_open(ledger)
 
 

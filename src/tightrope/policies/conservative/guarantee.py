@@ -122,7 +122,6 @@ class Guaranteed(Policy):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        """Refuse what `check_premises` refuses, and means that no reward allows."""
         check_premises(stored)
         check_means(
             stored["rewards"],
@@ -211,7 +210,6 @@ def refuse_forgetting(inner: object) -> None:
 
 
 def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
-    """An empty ledger, after checking the policy's parameters against the arms."""
     K = arms.number
     if policy.baseline >= K:
         raise ValueError(f"baseline = {policy.baseline} is not an arm; the arms are 0 to {K - 1}.")
@@ -312,7 +310,6 @@ def longer_sum(total: np.ndarray, old: Ridge, model: Ridge) -> np.ndarray:
 
 
 def check_norms(policy: Guaranteed, features: np.ndarray) -> None:
-    """Refuse features longer than the confidence radius assumes."""
     norms = np.linalg.norm(features, axis=1)
     k = int(np.argmax(norms))
     if norms[k] > policy.arm_bound * (1 + NORM_TOLERANCE):
@@ -466,7 +463,6 @@ def enter_decision(policy, state, context, baseline, mean, arm, explored, sign):
 
 @lean
 def is_open(state, baseline, arm):
-    """Whether a reward of this arm, in a round with this baseline, is awaited."""
     ledger = state.ledger[0]
     if arm == baseline:
         return ledger.baseline_open > 0.0 or ledger.conserved_open > 0.0

@@ -224,7 +224,6 @@ class Safe(Guaranteed, Wrapper):
 
 @lean
 def admitted(policy, state, context, baseline, wanted):
-    """The arm played where the inner policy wants another, and why."""
     guarded = state.guarded
     if wanted == baseline:
         return wanted, BASELINE

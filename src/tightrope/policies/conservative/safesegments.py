@@ -138,7 +138,6 @@ class SafeSegments(Wrapper):
 
     @property
     def learner(self) -> Policy:
-        """The policy that all segments share."""
         return self.inner.inner
 
     def init(self, arms):
@@ -235,7 +234,6 @@ class SafeSegments(Wrapper):
 
 
 def new_segment(guard: Safe, arms: Arms) -> Independent | TrivialLedger:
-    """An empty ledger of one segment: with estimates of its own, where arms stay what they are."""
     one = new_state(guard, Arms(arms.number, rewards=arms.rewards))
     assert isinstance(one, Independent)  # of arms without features
     if arms.dimension and arms.features is None:
@@ -292,7 +290,6 @@ def shown_round(
 
 @lean
 def segment_of(policy, context):
-    """The round's segment; with one segment rounds need not name it."""
     s = value_or(context.segment, 0)
     if s < 0 or s >= policy.segments:
         raise ValueError("segment is not one of the policy's segments, which are numbered from 0.")

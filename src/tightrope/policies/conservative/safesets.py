@@ -246,7 +246,6 @@ class SafeSets(Wrapper):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        """Refuse what `check_premises` refuses."""
         check_premises(stored)
         return stored
 

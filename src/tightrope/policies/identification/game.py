@@ -22,8 +22,6 @@ LEAST_WEIGHT = 1e-9  # of an arm in W, which keeps it regular where a mixture gi
 
 
 class Game(NamedTuple):
-    """Scratch of the answer, and what it leaves."""
-
     moves: Scratch  # (K,) by how much the answer moves each arm's mean
     matrix: Scratch  # (d, d)
     factor: Scratch  # (d, d)

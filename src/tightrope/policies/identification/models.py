@@ -167,8 +167,6 @@ PRESENT = (
 
 
 class Coordinates(NamedTuple):
-    """The start of the least-squares models."""
-
     features: np.ndarray  # (K, r)
     ridge: np.ndarray  # (r,) diagonal of the ridge matrix R; zeros without a ridge parameter
     ridge_log_det: float  # log det(R); 0 without a ridge parameter

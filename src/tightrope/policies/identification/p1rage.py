@@ -200,8 +200,6 @@ def learn(state, action, reward):
 
 @lean
 def change_design(policy, state):
-    """The next epoch, once its time has come and no reward is still to be weighted by this one's
-    design."""
     answer = state.answer[0]
     if (
         answer["rounds"] < answer["replan"]
@@ -234,7 +232,6 @@ def quantile(policy: P1RAGE, state: P1RAGEState) -> float:
 
 
 def new_designs(X: np.ndarray) -> Designs:
-    """The G-optimal design of arms (K, d) that span R^d."""
     (K, d), Y = X.shape, pair_directions(X)
     robust = g_design(X, gap=ACCURACY).weights
     designs = Designs(

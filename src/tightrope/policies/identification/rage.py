@@ -166,7 +166,6 @@ def confidence(policy, state, t):
 
 @lean
 def phase_size(policy, state, t):
-    """N_t for the value rho of the current design."""
     rho = state.answer[0]["value"]
     return math.ceil(
         8.0
@@ -194,7 +193,6 @@ def begin_phase(policy, state):
 
 @lean
 def end_phase(policy, state):
-    """Drop who is beaten by this phase's data; start the next phase if several are left."""
     survivors, answer = state.survivors, state.answer[0]
     refactorise(state.model)
     C = policy.noise * math.sqrt(2.0 * confidence(policy, state, answer["phase"]))

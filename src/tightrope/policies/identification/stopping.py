@@ -508,8 +508,6 @@ def least_squares_means(model: GapRidge | PairRidge) -> np.ndarray:
 
 
 class GapStop(Certifying):
-    """Parameters of policies with this stop, and the grounds of their answer."""
-
     lam: float = real(default=1.0, above=0)
     noise: float = scale_bound(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)

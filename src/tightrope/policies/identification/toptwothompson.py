@@ -79,11 +79,9 @@ class TopTwoThompson(TopTwo):
         return hardest_rival(self, counts, leader, eligible)
 
     def _index(self, counts):
-        """(K,) what the leader is chosen by, but for chance."""
         return means(counts)
 
     def _chances(self, counts, eligible):
-        """(K,) probability of every arm to be played now."""
         return chances(
             self, counts, eligible, lambda: chance_to_lead(self, counts, eligible), self.redraws
         )

@@ -77,8 +77,6 @@ class TopTwoUCB(TopTwo):
         )
 
     def _chances(self, counts, eligible):
-        """(K,) probability of every arm to be played now."""
-
         def leading():
             open_arms = np.where(
                 True if eligible is None else eligible, self._index(counts), -math.inf

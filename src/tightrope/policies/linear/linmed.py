@@ -84,7 +84,6 @@ class LinMED(KnowsChances):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        """Refuse weights that add up to more than 1."""
         if stored["best"] + stored["design"] > 1.0:
             shares = f"best = {stored['best']:g} and design = {stored['design']:g}"
             raise ValueError(

@@ -116,7 +116,6 @@ class LinTS(RidgePolicy):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        """Refuse parameters of the theorem's width where another one is played."""
         if by_the_data(stored["width"], stored["scale"]):
             only_with_the_theorem(LinTS.FIELDS, stored, "delta")
         elif math.isnan(stored["scale"]):

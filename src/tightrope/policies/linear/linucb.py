@@ -117,7 +117,6 @@ class LinUCB(RidgePolicy):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        """Refuse parameters of the theorem's width where another one is played."""
         if by_the_data(stored["width"], stored["beta"]):
             only_with_the_theorem(LinUCB.FIELDS, stored, "delta", "theta_bound", "radius")
         elif math.isnan(stored["beta"]):

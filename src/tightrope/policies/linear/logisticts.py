@@ -119,7 +119,6 @@ class LogisticTS(Policy):
 
 
 def chance(log_odds: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-x)), entry by entry."""
     return np.asarray(0.5 + 0.5 * np.tanh(0.5 * log_odds))
 
 

@@ -75,7 +75,6 @@ KINDS: tuple[tuple[tuple[str, ...], Callable[[object], Any]], ...] = (
 
 
 def kind_of(name: str, model: object) -> Callable[[object], Any]:
-    """The class that speaks to a regression; anything else is refused."""
     for methods, kind in KINDS:
         if not isinstance(model, type) and all(
             callable(getattr(model, method, None)) for method in methods
@@ -117,7 +116,6 @@ class Outside(NamedTuple):
 
 
 def new_outside(model: object, arms: Arms, shared: int) -> Outside:
-    """Copies of a regression, so that no two runs learn together."""
     K, kind = arms.number, kind_of("model", model)
     common = arms.common and K > 1
     if shared > 0 and common:
@@ -270,7 +268,6 @@ class SquareCB(Gaps, Policy):
 
 
 def probabilities(policy, state, context):
-    """(K,) every arm's probability."""
     predict(state.model, context)
     weigh(state.model.mean, context.eligible, gamma_of(policy, state), state.weight)
     return state.weight

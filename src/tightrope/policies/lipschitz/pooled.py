@@ -365,8 +365,6 @@ LEAST_DISTANCE = 1e-3  # below it the logarithms of a level leave too few digits
 
 
 class Rates(NamedTuple):
-    """The linear program of Theorem 3.1 and its answer."""
-
     c: Extended  # (K,) rates; 0 for the leader
     dual: Extended  # (K,)
     gaps: Extended  # (K,)
@@ -465,17 +463,12 @@ class Pooled(Policy):
 
 
 class PoolAndRates(NamedTuple):
-    """State of the policies that also solve the lower bound's program."""
-
     pool: Pool
     rates: Rates
 
 
 class PooledWithRates(Pooled):
-    """A policy that pools evidence and solves the lower bound's program."""
-
     def init(self, arms):
-        """Nothing pulled, nothing solved. O(K^2 log K)."""
         return PoolAndRates(new_pool(arms.distances, self.lipschitz), new_rates(arms.number))
 
     @jit
@@ -552,7 +545,6 @@ def report(
 
 
 def line_of(arms: Arms, name: str) -> np.ndarray:
-    """The arms' points, refused unless they lie in [0, 1]."""
     points = arms.points
     if points is None or points.ndim != 1 or points.min() < 0.0 or points.max() > 1.0:
         shown = "none" if points is None else checks.show(points)

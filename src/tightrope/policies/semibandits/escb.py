@@ -77,8 +77,6 @@ class ESCB(CountingPolicy):
 
 
 class ESCBChoice(NamedTuple):
-    """The set of a round, and what is certain of it."""
-
     arms: np.ndarray  # (k,)
     total: float  # mean + width of the set; infinite while it holds an arm without a reward
     bound: float  # no set has a larger index

@@ -293,8 +293,6 @@ class SetPolicy(Policy):
 
 
 class LinearSetPolicy(SetPolicy):
-    """A policy over sets that learns by a ridge regression."""
-
     def update(self, state, context, action, reward):
         features = features_of(state, context)
         learn_batch(state.model, features, np.atleast_1d(action), np.atleast_1d(reward))
@@ -420,7 +418,6 @@ def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> Ridg
 
 
 def noise_now(policy: GaussianPrior, state: RidgeSetState, solved: RidgeSolution) -> float:
-    """The noise's standard deviation, given or learned."""
     return (
         batch_scale(state.model, solved, policy.noise)
         if math.isnan(policy.noise)
@@ -504,8 +501,6 @@ def no_draws(draws: int) -> np.ndarray:
 
 
 class Scoring(NamedTuple):
-    """This round's scores and what is known of their distribution."""
-
     mean: np.ndarray  # (N,) theta'x
     width: (
         np.ndarray | Callable[[], np.ndarray]
@@ -699,10 +694,7 @@ def unseen_first(state: CountState, index: np.ndarray) -> np.ndarray:
 
 
 class CountingPolicy(Policy):
-    """The base of all policies over sets with counts, however they choose."""
-
     def init(self, arms):
-        """Nothing seen yet. Refuses an oracle that can never be satisfied."""
         return CountState(new_counts(arms.number), new_setting(arms))
 
     def update(self, state, context, action, reward):
