@@ -12,6 +12,18 @@ import zipfile
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
+SESSION_AND_LOG = """
+import tightrope as tr
+
+session = tr.Session(tr.Explore(tr.KLUCB(), floor=0.1), arms=["city", "lake"], seed=3)
+for t in range(400):
+    decision = session.decide()
+    session.reward(decision.id, float(decision.name == "lake" or t % 4 == 0))
+session.save("banners.safetensors")
+assert tr.Session.load("banners.safetensors").decide().arm == session.decide().arm
+value = tr.evaluate(tr.logs.from_session(session, floor=0.1), "lake")
+assert abs(value.value - 1.0) < 0.1, value
+"""
 
 
 def run(*command, cwd, **more):
@@ -67,6 +79,7 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment(wheel, tmp_path):
     pages = list((tmp_path / "demo").rglob("report.html"))
     assert pages
     assert "<svg" in pages[0].read_text()
+    run(python, "-c", SESSION_AND_LOG, cwd=tmp_path)
     assert "@inproceedings{xu2018fully" in run(
         tmp_path / "empty" / "bin" / "tightrope", "cite", "LinGapE", cwd=tmp_path
     )
