@@ -343,7 +343,10 @@ class Kernel(CPUDispatcher):
             bound = inspect.signature(self.py_func).bind(*arguments, **named)
             bound.apply_defaults()
             arguments = bound.args
-        if not any(isinstance(item, tuple) for item in arguments):
+        for item in arguments:
+            if isinstance(item, tuple):
+                break
+        else:
             return super().__call__(*arguments)
         key = fingerprint(arguments)
         known = vars(self).setdefault("entries", {})

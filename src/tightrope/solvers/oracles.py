@@ -520,23 +520,46 @@ def meet_in_the_middle(
     signs = np.where(base, -1.0, 1.0)
     loss = signs * (price * costs - values)
     changes = np.argsort(loss, kind="stable")[: 2 * BITS]
-    lists, listed = [np.zeros((1, 3)), np.zeros((1, 3))], 0
-    for place, arm in enumerate(changes[loss[changes] <= gap]):
-        old = lists[place % 2]
-        if len(old) > LONGEST:
-            break
-        listed += 1
-        merged = np.empty((2 * len(old), 3))
-        change = signs[arm] * costs[arm], signs[arm] * values[arm], 2.0 ** (place // 2)
-        lists[place % 2] = merged[: merge_change(old, *change, price, gap * (1.0 + SLACK), merged)]
+    changes = changes[loss[changes] <= gap]
+    room = 2 * min(LONGEST, 2 ** (len(changes) // 2)) + 2
+    lists = np.empty((2, 2, room, 3))  # of each half: the rows now, and room for the next ones
+    halves, sizes = np.zeros((2, 2), dtype=np.int64)
+    listed = list_changes(
+        signs[changes] * costs[changes],
+        signs[changes] * values[changes],
+        price,
+        gap * (1.0 + SLACK),
+        lists,
+        halves,
+        sizes,
+    )
     exact = listed == int((loss <= gap).sum())
-    first, second = best_pair(lists[0], lists[1], left, least)
+    full = [lists[k, halves[k], : sizes[k]] for k in range(2)]
+    first, second = best_pair(*full, left, least)
     if first < 0:
         return best, exact
-    bits = [int(rows[row, 2]) for rows, row in zip(lists, (first, second), strict=True)]
+    bits = [int(rows[row, 2]) for rows, row in zip(full, (first, second), strict=True)]
     for place, arm in enumerate(changes):
         base[arm] ^= bool(bits[place % 2] >> place // 2 & 1)
     return base, exact
+
+
+@jit
+def list_changes(costs, values, price, gap, lists, halves, sizes):
+    """Add the changes to the lists in turn; how many were, until one is too long.
+
+    halves: (2,) which half of its place each list is in. sizes: (2,) their rows.
+    """
+    lists[:, :, 0], sizes[:] = 0.0, 1
+    for place in range(costs.shape[0]):
+        k = place % 2
+        if sizes[k] > LONGEST:
+            return place
+        rows, out = lists[k, halves[k], : sizes[k]], lists[k, 1 - halves[k]]
+        bit = 2.0 ** (place // 2)
+        sizes[k] = merge_change(rows, costs[place], values[place], bit, price, gap, out)
+        halves[k] = 1 - halves[k]
+    return costs.shape[0]
 
 
 @jit
