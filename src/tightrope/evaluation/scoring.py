@@ -6,11 +6,11 @@ from collections.abc import Sequence as Listed
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..logs.log import Log, Rows, check_order
-from ..numerics import special
 from ..numerics.counts import constant
 from . import estimators as kernels
 from .estimators import ESTIMATORS, Ridge, Sequence, Sums, ValueEstimate, lower_bounds, shown_times
@@ -489,7 +489,9 @@ def mismatch(log: Log) -> float:
     cells = cells[:, cells[1] >= LEAST_EXPECTED]
     if cells.shape[1] < 2:
         return 1.0
-    return float(special.chdtrc(cells.shape[1] - 1, ((cells[0] - cells[1]) ** 2 / cells[1]).sum()))
+    return float(
+        scipy.special.chdtrc(cells.shape[1] - 1, ((cells[0] - cells[1]) ** 2 / cells[1]).sum())
+    )
 
 
 def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str, ...]:

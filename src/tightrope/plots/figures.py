@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ..core import checks, files
+from ..core.files import standard_error
 from ..core.types import Arguments, JsonObject
-from ..numerics.statistics import standard_error
 from ..solvers.programs import LowerBound, lipschitz_lower_bound
 from . import style
 

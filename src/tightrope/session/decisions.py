@@ -19,11 +19,7 @@ AUTOMATIC = "#"  # how the ids begin that a session makes itself
 MOST_ID = 10**18
 
 Id = str | int
-LOADED = "s"  # how the part of a branch begins that stands for a seed
-MOST_BRANCH = 200  # characters
-DIGEST = r"[0-9a-f]{24}"  # of a state
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
-BRANCH = rf"({LOADED}?[0-9]+(\.{LOADED}?[0-9]+)*)?"
 
 
 def checked_id(value: object) -> Id:

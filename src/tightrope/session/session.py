@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 
 from ..compiled.handle import Stream
 from ..core import checks, files, streams
-from ..core.extras import LONGEST, seconds_of
 from ..core.policy import Policy, is_policy, label
 from ..core.registry import ORDERS, check_fit, check_question
 from ..core.types import PLAIN, Action, Explanation, Oracle, State, draws_of
@@ -44,7 +43,6 @@ from ..core.verbs import (
 )
 from ..logs.formats import checked_path
 from ..logs.tables import NamedColumns
-from ..logs.training import feed, read_training_rows
 from ..numerics.ridge import regressions_in
 from ..numerics.states import carried, copied, same_form
 from . import batches, store
@@ -58,6 +56,19 @@ from .agent import (
     Agent,
     agent,
     new_tally,
+)
+from .batches import feed, read_training_rows
+from .codec import (
+    LOADED,
+    AuditStream,
+    Base,
+    Past,
+    digest,
+    extended,
+    generator,
+    shared,
+    sum_of_both,
+    went_on,
 )
 from .decisions import (
     LEAST_DRAWS,
@@ -82,18 +93,6 @@ from .decisions import (
     rewards_by_arm,
     size_of,
     without_context,
-)
-from .forks import (
-    LOADED,
-    AuditStream,
-    Base,
-    Past,
-    digest,
-    extended,
-    generator,
-    shared,
-    sum_of_both,
-    went_on,
 )
 from .rounds import (
     CheckedRound,
@@ -2133,13 +2132,13 @@ def checked_window(
         return None
     if isinstance(window, str):
         try:
-            window = timedelta(seconds=seconds_of(window))
+            window = timedelta(seconds=checks.seconds_of(window))
         except ValueError as error:
             raise ValueError(
                 f"{argument} = {error}".replace("write seconds", "write rounds as a whole number")
             ) from None
     if isinstance(window, timedelta):
-        if not 0 < window.total_seconds() <= LONGEST:
+        if not 0 < window.total_seconds() <= checks.LONGEST_TIME:
             raise ValueError(f"{argument} = {window} must be longer than 0 and at most ten years.")
         return window
     return checks.integer(argument, window, least=least)

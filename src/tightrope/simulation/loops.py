@@ -45,9 +45,8 @@ from ..core.verbs import (
     watch,
 )
 from ..problems.arms import read_only
-from .checked import WrongAction, checked, foreign_within, is_foreign, sentence
 from .delays import most_open
-from .monitors import NoMonitor
+from .monitors import NoMonitor, WrongAction, checked, foreign_within, is_foreign, sentence
 
 # Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every
 # replication, sizes.

@@ -13,11 +13,11 @@ import markupsafe
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..core import files
-from ..evaluation.results import BASELINE, Comparison, Evaluation
-from ..numerics.statistics import interval, with_error
-from ..plots import style
-from ..plots.figures import (
+from .core import files
+from .core.files import interval, with_error
+from .evaluation.results import BASELINE, Comparison, Evaluation
+from .plots import style
+from .plots.figures import (
     References,
     bound_curve,
     bound_left_out,
@@ -32,7 +32,7 @@ from ..plots.figures import (
     support_figure,
     weights_figure,
 )
-from ..results.results import Identification, Result, regret_summary, rounds_summary
+from .results import Identification, Result, regret_summary, rounds_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +111,7 @@ def render_page(
     """The page as text. The sentences of its sections stand on top of it, linked, where there are
     several, and else their names."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tightrope.pages"),
+        loader=jinja2.PackageLoader("tightrope"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
