@@ -61,7 +61,6 @@ class Table:
         most_rows: int = 60,
         verdict_column: int | None = None,
     ) -> "Table":
-        """A table from a pandas DataFrame, numbers to four digits."""
         rows = [
             [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row]
             for row in frame.head(most_rows).itertuples(index=False)
@@ -224,7 +223,6 @@ def summary_sentence(result: Result) -> str:
 
 
 def result_summary(result: Result) -> Table:
-    """Final regret ± standard error and the paired difference to the best policy."""
     return Table(*regret_summary(result))
 
 
@@ -254,8 +252,6 @@ def identification_section(
 
 
 def identification_sentence(result: Identification) -> str:
-    """The result in sentences: who needs fewest rounds, and who named right arms with their
-    certificate."""
     n = result.replications
     answers = [
         f"{name} named a right arm in {int(result.correct[name].sum())} and certified it in "
@@ -269,8 +265,6 @@ def identification_sentence(result: Identification) -> str:
 
 
 def identification_table(result: Identification) -> Table:
-    """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were
-    right and certified."""
     return Table(*rounds_summary(result))
 
 

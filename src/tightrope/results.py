@@ -36,7 +36,6 @@ Columns = Mapping[
 
 
 def problems(settings: JsonObject) -> int:
-    """The number of problems that replications go round; 1 where the settings do not say."""
     return int((settings.get("problem") or {}).get("count", 1))
 
 
@@ -68,7 +67,6 @@ def long_table(
 
 
 def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> "pd.DataFrame":
-    """The long table as a pandas DataFrame with the column policy in front."""
     import pandas as pd
 
     codes, table = long_table(columns, inner)
@@ -146,7 +144,6 @@ def write(
 
 
 def remove_header(folder: pathlib.Path) -> None:
-    """Say that a folder holds no finished result any more."""
     (folder / HEADER).unlink(missing_ok=True)
 
 
@@ -241,7 +238,6 @@ class Summary(NamedTuple):
 
 
 def regret_summary(result: "Result") -> Summary:
-    """Final regret ± standard error and the paired difference to the best policy."""
     rounds, n = int(result.rounds[-1]), result.replications
     ranked = result.settings.get("until")
     order = f" {ranking_sentence(ranked)}" if ranked else ""
@@ -254,8 +250,6 @@ def regret_summary(result: "Result") -> Summary:
 
 
 def rounds_summary(result: "Identification") -> Summary:
-    """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were
-    right and certified."""
     shares = {
         name: [_share(result.correct[name]), _share(result.stopped[name])]
         for name in result.policies

@@ -276,8 +276,6 @@ KNOWN_COMMANDS = "run, demo, reproduce and evaluate, and Result.save"
 
 
 class RewrittenPage(NamedTuple):
-    """A page, and what is to be said of it: results, or lines."""
-
     path: pathlib.Path
     results: "dict[str, Result | Identification]"
     lines: list[str]

@@ -170,7 +170,6 @@ def _number(text: str) -> str | float:
 
 
 def _columns_of_arrays(table: Table) -> set[str]:
-    """Columns that hold lists; a CSV file has none."""
     import pyarrow as pa
 
     if isinstance(table, InMemory):
@@ -309,7 +308,6 @@ def read_policies(
 
 
 def arm_of(text: str, log: Log) -> int | str:
-    """An arm by what it is called in the log, or by its number."""
     called = {str(name): name for name in log.names or ()}
     return called[text] if text in called else int(text) if text.isdigit() else text
 
@@ -366,8 +364,6 @@ STRICT = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
 class Spec(pydantic.BaseModel):
-    """A whole experiment."""
-
     model_config = STRICT
 
     title: str = "tightrope run"

@@ -395,7 +395,6 @@ class View:
         return self.features, self.contexts, self.shown, self.eligible
 
     def admit(self, policy: Policy, state: State) -> None:
-        """Refuse what the policy cannot take, judged by the first round."""
         first = self.features[0] if self.features is not None else self.shown
         admit(
             policy,
@@ -519,7 +518,6 @@ class Fit:
             self.groups = [np.flatnonzero(arm == k) for k in range(log.arms)]
 
     def theta(self, weights: np.ndarray) -> np.ndarray:
-        """(1 or K, q) coefficients for weighted rows."""
         average = float(weights @ self.reward / max(weights.sum(), 1e-300))
         q = self.own.shape[1]
         coefficients = np.zeros((len(self.groups), q))
@@ -533,7 +531,6 @@ class Fit:
         return coefficients
 
     def means(self, theta: np.ndarray) -> np.ndarray:
-        """(m, K) predictions for all arms."""
         if self.shared:
             return np.broadcast_to(self.all @ theta[0], (self.arm.size, self.arms))
         return self.own @ theta.T

@@ -158,7 +158,6 @@ def next_untried(counts, eligible):
 
 @lean
 def count_eligible(count, eligible):
-    """How many of `count` arms are eligible. O(K) with a mask."""
     if eligible is None:
         return count
     n = 0

@@ -335,7 +335,6 @@ def svg_text(fig: Figure, transparent: bool = True) -> str:
 
 
 def _cropped_svg(svg: str, box: Bbox, height: float) -> str:
-    """The part of a figure inside the box, as wide as its place."""
     x, y = box.x0 * POINTS - MARGIN, height - box.y1 * POINTS - MARGIN
     w, h = box.width * POINTS + 2 * MARGIN, box.height * POINTS + 2 * MARGIN
     # Colours by the variables of the page, each with itself where a page has none.
@@ -365,7 +364,6 @@ def margin(replications: int, comparisons: int = 1) -> float:
 
 
 def differ(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> bool:
-    """Whether paired replications show a difference of their means."""
     gap = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     if gap.size < 2:
         return False

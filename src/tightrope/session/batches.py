@@ -252,7 +252,6 @@ def check_new(session: Session, ids: list[Id]) -> None:
 
 
 def one_by_one(session: Session, asked: RoundRequests) -> Decisions:
-    """All of them by `decide`, in a copy that takes the session's place at once."""
     other = copy.copy(session)
     if isinstance(asked.contexts, np.ndarray):
         other.encoder = None  # they are encoded
@@ -725,8 +724,6 @@ CHUNK = 100_000  # rows between two chances to interrupt
 
 
 class TrainingRows(NamedTuple):
-    """Rewards of single arms, one a row; rows of the table without a reward are left out."""
-
     arms: np.ndarray  # (n,)
     rewards: np.ndarray  # (n,)
     features: np.ndarray | None  # (n, d) of the row's arm, where they change

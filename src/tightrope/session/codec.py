@@ -230,8 +230,6 @@ def with_records(
 
 
 def describe_oracle(oracle: Any) -> tuple[dict[str, object] | str, dict[str, np.ndarray]]:
-    """One of `tightrope.oracles` as JSON-ready data and arrays; of any other callable only how it
-    shows itself."""
     name = type(oracle).__name__
     if ORACLES.get(name) is not type(oracle):
         return repr(oracle), {}

@@ -147,8 +147,6 @@ class AgentAndRounds(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a decision would be, before it is taken."""
-
     agent: Agent  # with the state that met the round
     chosen: Action  # by the policy
     action: Action  # that is played
@@ -1588,7 +1586,6 @@ class Session:
         return self._rounds.names.numbers
 
     def _commit(self, one: Agent, rounds: Rounds) -> None:
-        """Replace agent and rounds in one assignment."""
         self._now = self._agent_and_rounds(one, rounds)
 
     def _agent_and_rounds(self, one: Agent, rounds: Rounds) -> AgentAndRounds:
@@ -1817,7 +1814,6 @@ class Session:
     def _take(
         self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None
     ) -> None:
-        """Take (a part of) a decision's answer, or its end without one."""
         if self.apply == "on arrival":
             self._learn(entry, action, value, ended)
         else:
@@ -1967,7 +1963,6 @@ class Session:
         return entry
 
     def _check_repetition(self, id: Id, value: object) -> None:
-        """Refuse another reward than the one that ended a decision, and an unknown id."""
         entry = self._book.find(id)
         if entry is None:
             raise ValueError(

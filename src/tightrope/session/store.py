@@ -181,7 +181,6 @@ def decode(document: bytes) -> Header:
 
 
 def pack_book(session: Session) -> tuple[BookData, dict[str, np.ndarray]]:
-    """All decisions, and the arrays of their rounds."""
     book, reasons, named = session._book, dict[str, int](), session.catalogue
     rounds: dict[int, tuple[int, Context]] = {}  # that decisions name, each once
 

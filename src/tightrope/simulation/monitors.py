@@ -224,7 +224,6 @@ class CheckedPolicy(NamedTuple):
 
 
 def is_foreign(item: object) -> bool:
-    """Whether a policy or problem is defined outside this package."""
     return type(item).__module__.partition(".")[0] not in PACKAGES
 
 
