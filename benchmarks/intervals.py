@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 import tightrope as tr
-from tightrope.results.results import compared_pairs
+from tightrope.results import compared_pairs
 
 ALPHA, ROWS, K = 0.05, 400, 3
 REPLICATIONS = (2, 4, 6, 8, 10, 20, 50)

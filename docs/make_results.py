@@ -20,7 +20,7 @@ from typing import Any
 
 from fresh_seeds import FRESH_NUMBERS, FreshNumbers
 
-from tightrope.numerics.statistics import with_error
+from tightrope.core.files import with_error
 from tightrope.plots import style
 from tightrope.plots.style import theme_colour
 from tightrope_papers import all_papers, names

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from tightrope.results.results import Identification, Result
+from tightrope.results import Identification, Result
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ROUNDS = np.array([1, 10, 100, 1000])

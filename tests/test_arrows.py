@@ -183,13 +183,13 @@ PRIVATE = {
         tightrope.numerics.counts.horizon_radius
         tightrope.numerics.counts.static_factor
         tightrope.numerics.posterior.unit_rows
-        tightrope.pages.page.Chip
-        tightrope.pages.page.Section
-        tightrope.pages.page.Table
-        tightrope.pages.page.evaluation_summary
-        tightrope.pages.page.result_summary
-        tightrope.pages.page.support_of
-        tightrope.pages.page.write_page
+        tightrope.pages.Chip
+        tightrope.pages.Section
+        tightrope.pages.Table
+        tightrope.pages.evaluation_summary
+        tightrope.pages.result_summary
+        tightrope.pages.support_of
+        tightrope.pages.write_page
         tightrope.plots.figures.PAIRED_LEGEND
         tightrope.plots.figures.bound_curve
         tightrope.plots.figures.bound_left_out
@@ -234,8 +234,6 @@ PRIVATE = {
     """,
     "tightrope_service": """
         tightrope.core.checks
-        tightrope.core.extras.LONGEST
-        tightrope.core.extras.seconds_of
         tightrope.core.files
         tightrope.core.files.plain
         tightrope.core.registry.find

@@ -64,7 +64,7 @@ from .policies.semibandits.combucb1 import CombUCB1
 from .policies.semibandits.escb import ESCB
 from .policies.semibandits.pc2ucb import PC2UCB
 from .policies.softucb import SoftUCB
-from .results.results import Identification, PairedComparison, Result, load
+from .results import Identification, PairedComparison, Result, load
 from .session.decisions import Decision
 from .session.journal import Journal
 from .session.learning import learn_from

@@ -35,6 +35,7 @@ from .core.fields import (
     unchecked,
     vector,
 )
+from .core.files import interval, standard_error, with_error
 from .core.policy import (
     Delay,
     Monitor,
@@ -88,7 +89,6 @@ from .core.verbs import (
     withdraw,
 )
 from .evaluation.estimators import ConfidenceSequence, bounds_of
-from .numerics.statistics import interval, standard_error, with_error
 from .problems.arms import draw_reward, problem, reward_kind
 from .session.codec import build_oracle, flatten
 from .simulation.loops import World, prepare, to_horizon

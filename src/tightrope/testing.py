@@ -122,7 +122,6 @@ def standard_problems() -> dict[str, Problem]:
 
 
 def fits(policy: Policy, problem: Problem) -> bool:
-    """Whether a policy takes the arms and the rewards of a problem."""
     try:
         check_fit(policy, describe(problem))
     except ValueError:
@@ -375,7 +374,6 @@ def _check_explanation(
 
 
 def check_masks(policy: Policy, problem: Problem, seed: int) -> None:
-    """Random masks, one arm among them; a policy may refuse a mask with a ValueError."""
     session, world = session_on(policy, problem, seed, HORIZON), private(problem)
     draw, noise, masks = (
         stream(seed, 0, PROBLEM),
@@ -415,7 +413,6 @@ def _least_set(problem: Problem) -> int:
 
 
 def _check_rounds(problem: Problem) -> None:
-    """Contexts, rewards and regret of a few rounds."""
     arms, name = describe(problem), type(problem).__name__
     K, world = arms.number, private(problem)
     before = {key: value.copy() for key, value in flatten(problem).items()}
@@ -597,7 +594,6 @@ def play_session(
 
 
 def difference_between(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]) -> str:
-    """Names of the arrays that are not equal to the bit."""
     names = sorted(first.keys() ^ second.keys())
     for key in first.keys() & second.keys():
         if not np.array_equal(first[key], second[key], equal_nan=first[key].dtype.kind == "f"):

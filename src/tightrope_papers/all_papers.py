@@ -18,7 +18,7 @@ import markupsafe
 
 from tightrope.core import checks, files
 from tightrope.extend import JsonObject
-from tightrope.pages.page import Section, Table, write_page
+from tightrope.pages import Section, Table, write_page
 from tightrope.simulation import store
 
 from . import names

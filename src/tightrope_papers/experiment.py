@@ -36,7 +36,7 @@ from matplotlib.figure import Figure
 from tightrope import Identification, Result, identify, simulate
 from tightrope.core import checks, files
 from tightrope.extend import Arguments, JsonObject, Policy, Problem, with_error
-from tightrope.pages.page import Chip, Section, Table, write_page
+from tightrope.pages import Chip, Section, Table, write_page
 from tightrope.plots.figures import save_figure
 from tightrope.plots.style import Palette, Picture, picture
 from tightrope.problems.data import DataNotFound

@@ -20,7 +20,6 @@ from pydantic import (
 
 from tightrope import Encoder, Session
 from tightrope.core import checks
-from tightrope.core.extras import LONGEST, seconds_of
 from tightrope.core.registry import find
 from tightrope.extend import (
     Arms as ArmsOfPolicy,
@@ -410,7 +409,7 @@ MODERATE = f"give 0 or a number whose size is between {LEAST:g} and {GREATEST:g}
 
 def seconds(value: object) -> object:
     """Seconds from a number, or from text such as "90s", "15m", "12h", "7d", "2w"."""
-    return seconds_of(value) if isinstance(value, str) else value
+    return checks.seconds_of(value) if isinstance(value, str) else value
 
 
 def _distinct(arms: "list[ArmSpec]") -> "list[ArmSpec]":
@@ -434,7 +433,7 @@ class ArmSpec(Strict):
 
 
 Arms = Annotated[list[ArmSpec], Field(min_length=1, max_length=100_000), AfterValidator(_distinct)]
-Window = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
+Window = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=checks.LONGEST_TIME)]
 
 
 Mode = Literal["apprentice", "shadow", "capped", "full"]

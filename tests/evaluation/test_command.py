@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.cli import log_files
+from tightrope.cli import inputs
 from tightrope.cli.application import app
-from tightrope.numerics.statistics import with_error
+from tightrope.core.files import with_error
 
 H = np.array([0.5, 0.3, 0.2])
 
@@ -67,11 +67,11 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize("name", ["log.csv", "log.dsjson"])
 def test_every_format_gives_what_python_gives(files, name):
     columns = (
-        log_files.ColumnWords()
+        inputs.ColumnWords()
         if name == "log.dsjson"
-        else log_files.ColumnWords(logger="h", time="when")
+        else inputs.ColumnWords(logger="h", time="when")
     )
-    found = tr.evaluate(log_files.read(files / name, columns)[0], 2, baseline="logged")
+    found = tr.evaluate(inputs.read(files / name, columns)[0], 2, baseline="logged")
     wanted = tr.evaluate(
         tr.logs.from_frame(frame(), probabilities=["h0", "h1", "h2"]), 2, baseline="logged"
     )
@@ -125,8 +125,8 @@ def test_probabilities_in_columns_keep_to_their_rows(tmp_path, name):
     path = tmp_path / name
     mixed = table if name.endswith("parquet") else table.sample(frac=1.0, random_state=2)
     mixed.to_parquet(path) if name.endswith("parquet") else mixed.to_csv(path, index=False)
-    log, target = log_files.read(
-        path, log_files.ColumnWords(probabilities="q", features="x*", time="when")
+    log, target = inputs.read(
+        path, inputs.ColumnWords(probabilities="q", features="x*", time="when")
     )
     wanted = tr.evaluate(
         tr.logs.from_frame(table, features=["x1", "x2"]), table[["q0", "q1", "q2"]].to_numpy()
@@ -148,7 +148,7 @@ def test_probabilities_in_columns_keep_to_their_rows(tmp_path, name):
 def test_policies_in_files(tmp_path, text, target):
     log = tr.logs.from_frame(frame().assign(place=np.arange(600) % 2), slot="place")
     (tmp_path / "mine.yaml").write_text(text)
-    found = log_files.read_policies([tmp_path / "mine.yaml"], [], None, None, log)
+    found = inputs.read_policies([tmp_path / "mine.yaml"], [], None, None, log)
     assert list(found) == ["mine"]
     assert tr.evaluate(log, found["mine"]).estimates == tr.evaluate(log, target).estimates
 
@@ -213,9 +213,7 @@ def test_a_saved_session_is_a_log_and_so_is_a_folder(tmp_path):
     (tmp_path / "days").mkdir()
     for i in range(3):
         table[200 * i : 200 * i + 200].to_parquet(tmp_path / "days" / f"{i}.parquet")
-    log, target = log_files.read(
-        tmp_path / "days", log_files.ColumnWords(probabilities="q", logger="h")
-    )
+    log, target = inputs.read(tmp_path / "days", inputs.ColumnWords(probabilities="q", logger="h"))
     wanted = tr.evaluate(
         tr.logs.from_frame(table, probabilities=["h0", "h1", "h2"]),
         table[["q0", "q1", "q2"]].to_numpy(),
@@ -377,7 +375,7 @@ def csv(path, text):
 def test_every_text_of_the_column_of_arms_is_an_arm(tmp_path, word):
     path = csv(tmp_path / "log.csv", f"arm,reward,propensity\n{word},1,0.5\ncoupon,0,0.5\n")
     assert set(tr.logs.from_frame(path).names) == {word, "coupon"}
-    assert set(log_files.read(path, log_files.ColumnWords())[0].names) == {word, "coupon"}
+    assert set(inputs.read(path, inputs.ColumnWords())[0].names) == {word, "coupon"}
 
 
 @pytest.mark.parametrize(
@@ -430,7 +428,7 @@ def test_times_of_exports_are_read(tmp_path, zone):
 )
 def test_other_files_called_csv_are_named(tmp_path, words, text):
     path = csv(tmp_path / "log.csv", text)
-    for read in (tr.logs.from_frame, lambda path: log_files.read(path, log_files.ColumnWords())):
+    for read in (tr.logs.from_frame, lambda path: inputs.read(path, inputs.ColumnWords())):
         with pytest.raises(ValueError, match=words):
             read(path)
 
@@ -445,7 +443,7 @@ def test_a_table_of_json_lines_is_named(tmp_path, name):
         r"a table "
         r"of JSON lines",
     ):
-        log_files.read(path, log_files.ColumnWords())
+        inputs.read(path, inputs.ColumnWords())
 
 
 NAMES = [
@@ -470,7 +468,7 @@ NAMES = [
 def test_the_arm_of_a_policy_file_is_the_text_that_is_written(tmp_path, word, quotes):
     log = tr.logs.from_frame({"arm": NAMES * 20, "reward": [1.0] * 260}, propensity=1 / 13)
     (tmp_path / "p.yaml").write_text(f"arm: {quotes}{word}{quotes}\n")
-    assert log_files.read_policy(tmp_path / "p.yaml", log) == word
+    assert inputs.read_policy(tmp_path / "p.yaml", log) == word
     assert tr.evaluate(log, word).support.target.tolist() == [
         float(name == word) for name in log.names
     ]
@@ -481,19 +479,19 @@ def test_the_arm_of_a_policy_file_may_be_a_number(tmp_path):
     for text in ("012", "12"):
         (tmp_path / "p.yaml").write_text(f"arm: {text}\n")
         assert (
-            tr.evaluate(log, log_files.read_policy(tmp_path / "p.yaml", log), estimator="ips").value
+            tr.evaluate(log, inputs.read_policy(tmp_path / "p.yaml", log), estimator="ips").value
             == 0.0
         )
     (tmp_path / "p.yaml").write_text("arm: [10]\n")
     with pytest.raises(ValueError, match="must be one arm"):
-        log_files.read_policy(tmp_path / "p.yaml", log)
+        inputs.read_policy(tmp_path / "p.yaml", log)
 
 
 def test_the_command_leaves_out_what_python_leaves_out(tmp_path):
     text = "arm,reward,propensity,t,qA,qB\nA,1,0.5,2026-01-02,1,0\nB,0,0.5,2026-01-01,.5,.5\nB,,0.5,,,\n,,,,,\n"
     path = csv(tmp_path / "log.csv", text)
     wanted = tr.logs.from_frame(path, time="t")
-    log, target = log_files.read(path, log_files.ColumnWords(time="t", probabilities="q"))
+    log, target = inputs.read(path, inputs.ColumnWords(time="t", probabilities="q"))
     assert log.left_out == wanted.left_out == {"rows without a reward": 2}
     assert tr.evaluate(log, target).value == tr.evaluate(wanted, target).value
 

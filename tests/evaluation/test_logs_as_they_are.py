@@ -14,7 +14,7 @@ import pytest
 from pyarrow import dataset
 
 import tightrope as tr
-from tightrope.cli import log_files
+from tightrope.cli import inputs
 
 N = 300
 RNG = np.random.default_rng(4)
@@ -205,15 +205,12 @@ def test_ids_in_a_command(tmp_path):
     frame = pd.DataFrame(EVEN | {"arm": IDS[PLAYED]}).assign(h10=1 / 3, h20=1 / 3, h30=1 / 3)
     frame.to_csv(tmp_path / "log.csv", index=False)
     for options in ({}, {"logger": "h"}):
-        log, _ = log_files.read(tmp_path / "log.csv", log_files.ColumnWords(**options))
+        log, _ = inputs.read(tmp_path / "log.csv", inputs.ColumnWords(**options))
         assert [str(name) for name in log.names] == ["10", "20", "30"]
-        assert tr.evaluate(log, log_files.arm_of("20", log)).value == pytest.approx(
+        assert tr.evaluate(log, inputs.arm_of("20", log)).value == pytest.approx(
             tr.evaluate(log, 20).value
         )
-    assert (
-        log_files.read(tmp_path / "log.csv", log_files.ColumnWords(), arms="10,20,30,40")[0].arms
-        == 4
-    )
+    assert inputs.read(tmp_path / "log.csv", inputs.ColumnWords(), arms="10,20,30,40")[0].arms == 4
 
 
 # Cells that hold something else -------------------------------------------------------------------

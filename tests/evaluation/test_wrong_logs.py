@@ -16,7 +16,7 @@ from tightrope.compiled.kernels import python_of
 from tightrope.evaluation import estimators
 from tightrope.logs.log import CHANCE, MOST_ODDS, STAKES, bet_on_order
 from tightrope.numerics.counts import boundaries, constant, log_mixture
-from tightrope.pages.page import write_comparison, write_evaluation
+from tightrope.pages import write_comparison, write_evaluation
 
 ALPHA, TESTS = 0.05, 200
 MOST_VERDICTS = ALPHA + 2.0 * math.sqrt(ALPHA * (1.0 - ALPHA) / TESTS)

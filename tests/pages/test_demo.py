@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from planted import measured_in_a_browser
 from tiers import thorough
 from tightrope.cli.application import app
-from tightrope.numerics.statistics import standard_error
-from tightrope.pages.page import slug
-from tightrope.results.results import Result
+from tightrope.core.files import standard_error
+from tightrope.pages import slug
+from tightrope.results import Result
 from tightrope_papers.conservative.settings import ranked_baseline
 from tightrope_papers.demo import DemoSetting, guarantees, page, structures
 
@@ -101,7 +101,7 @@ def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch
     def plays(*words):
         raise AssertionError("a chunk was played")
 
-    monkeypatch.setattr("tightrope.simulation.worker.RunRecipe.compute", plays)
+    monkeypatch.setattr("tightrope.simulation.executors.RunRecipe.compute", plays)
     done = CliRunner().invoke(app, ["report", str(folder)], terminal_width=400)
     assert done.exit_code == 0, done.output
     for section in made.sections:

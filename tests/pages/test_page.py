@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from planted import identification, measured_in_a_browser, simulation
-from tightrope.numerics import statistics
-from tightrope.pages import page
-from tightrope.pages.page import join_runs, join_same_questions, simulation_section, write_report
+from tightrope import pages as page
+from tightrope.core import files
+from tightrope.pages import join_runs, join_same_questions, simulation_section, write_report
 from tightrope.plots import figures, style, style as pictures, style as sentences
 from tightrope.plots.style import shares, shares_figure
 
@@ -64,7 +64,7 @@ def test_sentences_are_wrong_about_equal_policies_in_no_more_cases_than_they_may
     ],
 )
 def test_the_standard_error_sets_the_digits(value, error, text):
-    assert statistics.with_error(value, error) == text
+    assert files.with_error(value, error) == text
 
 
 # Colours ------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def test_run_and_report_from_a_spec(tmp_path):
 )
 def test_mistakes_in_a_spec_are_one_line(tmp_path, change, words):
     (tmp_path / "spec.yaml").write_text(SPEC.replace(*change))
-    from tightrope.simulation.spec import read_spec
+    from tightrope.cli.inputs import read_spec
 
     with pytest.raises(ValueError) as caught:
         read_spec(tmp_path / "spec.yaml")
@@ -74,7 +74,7 @@ def test_mistakes_in_a_spec_are_one_line(tmp_path, change, words):
 
 
 def test_numbers_in_a_spec_may_have_exponents(tmp_path):
-    from tightrope.simulation.spec import read_spec
+    from tightrope.cli.inputs import read_spec
 
     changed = (
         SPEC.replace("alpha: 0.5", "alpha: 5e-1, sigma: 1.5E0")
@@ -104,8 +104,8 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("kind", list(PROBLEMS))
 def test_a_spec_describes_every_kind_of_problem(tmp_path, kind):
+    from tightrope.cli.inputs import read_spec
     from tightrope.core.verbs import describe
-    from tightrope.simulation.spec import read_spec
 
     (tmp_path / "spec.yaml").write_text(
         SPEC.replace("{kind: bernoulli, means: [0.4, 0.6]}", PROBLEMS[kind])
@@ -114,7 +114,7 @@ def test_a_spec_describes_every_kind_of_problem(tmp_path, kind):
 
 
 def test_damaged_files_are_named(tmp_path):
-    from tightrope.simulation.spec import read_spec
+    from tightrope.cli.inputs import read_spec
 
     (tmp_path / "bad.npy").write_text("no numbers")
     (tmp_path / "spec.yaml").write_text(

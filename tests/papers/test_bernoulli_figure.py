@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tightrope.results.results import Result
+from tightrope.results import Result
 from tightrope_papers.conservative import fig3_mab
 from tightrope_papers.conservative.fig3_mab import OTHER, SCALED
 from tightrope_papers.conservative.measures import ModelRuns

@@ -9,7 +9,7 @@ import tightrope as tr
 from tiers import thorough
 from tightrope.core.verbs import lower_bound
 from tightrope.plots.figures import bound_curve, bound_report, regret_figure
-from tightrope.results.results import Result
+from tightrope.results import Result
 from tightrope_papers.lipschitz import discrete, theory
 from tightrope_papers.lipschitz.continuous import (
     APART_CONSTANT,

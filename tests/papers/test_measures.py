@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tightrope.results.results import Result
+from tightrope.results import Result
 from tightrope_papers.conservative import measures
 from tightrope_papers.conservative.measures import (
     budget_order,

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tiers import thorough
-from tightrope.results.results import Result
+from tightrope.results import Result
 from tightrope_papers.experiment import Run, claims_of
 from tightrope_papers.scoring import MARGIN, OURS, paired_mean
 from tightrope_papers.softucb import fig1, theory

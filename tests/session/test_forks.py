@@ -10,7 +10,7 @@ import pytest
 
 import tightrope as tr
 from session import strangers
-from tightrope.session import forks as forking
+from tightrope.session import codec as forking
 from tightrope.session.codec import flatten
 
 from .test_merge import agree

@@ -15,7 +15,7 @@ import tightrope as tr
 from session import histories
 from session.test_histories import LATER
 from tiers import tiered
-from tightrope.cli import log_files
+from tightrope.cli import inputs
 from tightrope.logs.formats import line_of, read_journal
 from tightrope.session import codec
 
@@ -283,7 +283,7 @@ def test_its_log_is_that_of_the_table_one_would_have_kept(tmp_path):
     assert (np.diff(part.time) >= 0).all() and abs(part.time[0] - time.time()) < 600
     table = {"arm": arm, "reward": reward, "propensity": chance}
     other = tr.logs.from_frame(table, arms=3, features=features, eligible=eligible)
-    assert log_files.read(path, log_files.ColumnWords())[0].n == log.n
+    assert inputs.read(path, inputs.ColumnWords())[0].n == log.n
     first, second = (tr.evaluate(each, session) for each in (log, other))
     assert first.value == second.value and first.rounds == second.rounds == len(rows)
 

@@ -11,7 +11,7 @@ from tightrope.compiled.kernels import jit
 from tightrope.core.fields import integer
 from tightrope.core.policy import policy
 from tightrope.core.verbs import Arms, Context, commit, event, select, stopped, update
-from tightrope.simulation.checked import CheckedPolicy, checked
+from tightrope.simulation.monitors import CheckedPolicy, checked
 
 
 class Wrong(NamedTuple):

@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import trim_mean
 
 import tightrope as tr
-from tightrope.numerics.statistics import holm, interquartile_weights
-from tightrope.results.results import compared_pairs
+from tightrope.results import compared_pairs, holm, interquartile_weights
 
 
 def test_holm_is_what_its_steps_say():

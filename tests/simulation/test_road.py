@@ -379,7 +379,7 @@ def test_any_executor_of_the_standard_protocol_gives_the_numbers_of_threads(tmp_
 def test_workers_of_a_machine_compile_a_name_once(tmp_path, monkeypatch):
     """The first slice of a name is one worker's; the others wait for its end, and one that dies
     lets the next one in."""
-    from tightrope.simulation import worker
+    from tightrope.simulation import executors as worker
 
     monkeypatch.setenv("TIGHTROPE_CACHE", str(tmp_path))
     order = []
@@ -521,9 +521,9 @@ def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
     other numbers."""
     from dataclasses import replace
 
-    from tightrope.simulation import worker
+    from tightrope.simulation import executors as worker
+    from tightrope.simulation.executors import RunRecipe
     from tightrope.simulation.store import Store
-    from tightrope.simulation.worker import RunRecipe
 
     packed = replace(
         worker.PackedRecipe.of("dask", RunRecipe(None, [], Store(tmp_path))),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.results import results
+from tightrope import results
 from tightrope.simulation import store, store as provenance
 
 PROBLEM = tr.problems.Bernoulli([0.2, 0.8])
@@ -268,7 +268,7 @@ def test_many_arms_are_saved_a_part_at_a_time(tmp_path, monkeypatch):
     """Pulls are whole numbers; saving them took five times their size."""
     import tracemalloc
 
-    from tightrope.results import results as folder
+    from tightrope import results as folder
 
     result = tr.simulate(
         tr.problems.Bernoulli(np.linspace(0.1, 0.9, 20_000)),

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from tightrope.cli.application import app
-from tightrope.simulation.spec import read_spec
+from tightrope.cli.inputs import read_spec
 
 SHORT = """
 problem: {kind: bernoulli, means: [0.4, 0.6]}

@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 import tightrope as tr
 from standard import unit_rows
 from tiers import thorough
+from tightrope.core.files import standard_error
 from tightrope.core.verbs import Context, commit, explain, select, update
-from tightrope.numerics.statistics import standard_error
 
 RUNS = 1000
 

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import brentq
 
 import tightrope as tr
+from tightrope.core.files import standard_error
 from tightrope.numerics.counts import bernoulli_divergence
-from tightrope.numerics.statistics import standard_error
 
 MEANS = np.array([0.1, 0.05, 0.05, 0.02])
 HARD = tr.problems.Bernoulli(MEANS)

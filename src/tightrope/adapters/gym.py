@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..core import checks
-from ..core.extras import required
 from ..core.policy import Problem
 from ..core.streams import NOISE, PROBLEM, stream
 from ..core.verbs import describe, observe, play, private, regret
+from . import required
 
-required("gymnasium", "gymnasium", "adapters.gym")
+required("gymnasium", "gym")
 import gymnasium  # noqa: E402
 
 Observation = np.ndarray | int  # features of the round where they change, else 0

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..core import checks
-from ..core.extras import required
 from ..core.policy import Policy, label
 from ..session.session import Session
+from . import required
 
-required("river", "river", "adapters.river")
+required("river", "river")
 from river import bandit  # noqa: E402
 
 

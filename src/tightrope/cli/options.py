@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from ..pages import page
-    from ..results.results import Identification, Result
+    from .. import pages
+    from ..results import Identification, Result
 
 console = Console(
     highlight=False, width=None if sys.stdout.isatty() else 140
@@ -115,7 +115,7 @@ def print_json(data: object) -> None:
 
 
 def print_summary(result: "Result | Identification") -> None:
-    from ..pages.page import TABLES
+    from ..pages import TABLES
 
     summary = TABLES[result.kind](result)
     table = Table(*summary.headers, title=summary.caption, title_justify="left")
@@ -124,7 +124,7 @@ def print_summary(result: "Result | Identification") -> None:
     console.print(table)
 
 
-def print_table(table: "page.Table") -> None:
+def print_table(table: "pages.Table") -> None:
     shown = Table(*table.headers)
     for row in table.rows:
         shown.add_row(*row)

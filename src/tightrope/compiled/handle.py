@@ -225,7 +225,6 @@ def _read(handle, out):  # type: ignore[no-untyped-def]
 
 
 def _kinds(kind: types.Type) -> Iterator[types.Type]:
-    """The types of a state's fields, in order, through tuples in tuples."""
     if isinstance(kind, types.BaseTuple):
         for inner in cast(Any, kind):
             yield from _kinds(inner)

@@ -38,8 +38,6 @@ ENVIRONMENT = (
 
 
 class _Part(JITCodeLibrary):
-    """Code that is there to be linked."""
-
     def _optimize_functions(self, ll_module: "ir.Module") -> None:
         """Only what makes it small: each caller optimises it once more, with its own code
         around."""
@@ -174,15 +172,11 @@ class WholeCompiler(Compiler):
 
 
 class LeanPartCompiler(Compiler):
-    """For lean kernels, as parts of others."""
-
     def define_pipelines(self) -> "list[PassManager]":
         return _with(_LowerPart, (_RefuseUncounted, _RefuseArrays), super().define_pipelines())
 
 
 class LeanWholeCompiler(Compiler):
-    """For lean kernels that Python calls."""
-
     def define_pipelines(self) -> "list[PassManager]":
         return _with(_LowerWhole, (_RefuseUncounted, _RefuseArrays), super().define_pipelines())
 

@@ -7,6 +7,7 @@ import itertools
 import math
 import operator
 import os
+import re
 from collections.abc import Iterable, MappingView, Sequence, Set as AbstractSet
 from typing import TYPE_CHECKING, TypeVar
 
@@ -469,3 +470,20 @@ def in_one_line(item: "DataclassInstance") -> str:
         f"{field.name}={show(getattr(item, field.name))}" for field in dataclasses.fields(item)
     )
     return f"{type(item).__name__}({', '.join(fields)})"
+
+
+# Lengths of time as people write them: 90s, 15m, 12h, 7d, 2w.
+
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST_TIME = 10 * 365 * 86_400  # seconds
+
+
+def seconds_of(text: str) -> float:
+    """Seconds of a length of time. Raises ValueError for other text."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])", text)
+    if match is None:
+        raise ValueError(
+            f'{text[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".'
+        )
+    return float(match.group(1)) * SECONDS[match.group(2)]

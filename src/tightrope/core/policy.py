@@ -108,7 +108,6 @@ class Verb:
     ] = ()  # arguments after those of the signature, which a method may leave out
 
     def of(self, cls: type) -> Callable[..., Any] | None:
-        """The method that answers for a class; None where there is none."""
         method = getattr(cls, self.name, self.default)  # a bare NamedTuple may answer verbs, too
         return None if getattr(method, "required", False) else method
 
@@ -192,7 +191,6 @@ HOOKS = (
 
 
 def declared(cls: type) -> tuple[dict[str, Field], dict[str, DerivedField]]:
-    """Parameters and derived values of an annotated class and of the classes it stands on."""
     fields: dict[str, Field] = {}
     others: dict[str, DerivedField] = {}
     for parent in reversed(cls.__mro__):
@@ -831,7 +829,6 @@ def preset(*plays: str, **defaults: object) -> Callable[[type[T]], type[T]]:
 
 
 def is_policy_class(value: object) -> TypeGuard[type[Policy]]:
-    """Whether a value is a registered class, which makes policies when called."""
     return isinstance(value, type) and issubclass(value, Policy)
 
 

@@ -276,7 +276,6 @@ def check_fit(policy: Policy, arms: Arms) -> None:
 
 
 def check_question(policy: Policy, arms: Arms) -> None:
-    """Refuse to look for the best of fewer than two arms."""
     if arms.number < 2:
         name = type(policy).__name__
         raise ValueError(

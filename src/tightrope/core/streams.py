@@ -44,8 +44,6 @@ def stream(seed: int, replication: int, role: int) -> np.random.Generator:
 
 
 class _Seeded(np.random.bit_generator.ISeedSequence):
-    """A seed sequence whose words are known."""
-
     def __init__(self, words: np.ndarray) -> None:
         self.words = words
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from ..core import files
+from ..core.files import interval, with_error
 from ..core.types import JsonObject
-from ..numerics import special
-from ..numerics.statistics import interval, with_error
 from .estimators import Sequence, ValueEstimate
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def fixed_interval(
     few: the two rewards of which the value is a mixture. Source: Wilson 1927, "Probable inference,
     the law of succession, and statistical inference".
     """
-    z, (value, se) = float(special.ndtri(1.0 - alpha / 2.0)), estimate
+    z, (value, se) = float(scipy.special.ndtri(1.0 - alpha / 2.0)), estimate
     low, high = value - z * se, value + z * se
     if few is None or not ess > 0.0 or math.isnan(value):
         return low, high

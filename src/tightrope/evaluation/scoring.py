@@ -6,11 +6,11 @@ from collections.abc import Sequence as Listed
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..logs.log import Log, Rows, check_order
-from ..numerics import special
 from ..numerics.counts import constant
 from . import estimators as kernels
 from .estimators import ESTIMATORS, Ridge, Sequence, Sums, ValueEstimate, lower_bounds, shown_times
@@ -35,8 +35,6 @@ WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last
 
 @dataclass(frozen=True)
 class EvaluationOptions:
-    """The options that all passes share."""
-
     estimator: str
     alpha: float
     k: float
@@ -74,8 +72,6 @@ def check_log(log: object) -> None:
 
 
 class OnePolicy:
-    """One target during the pass."""
-
     def __init__(self, log: Log, target: Target, times: np.ndarray) -> None:
         self.target = target
         self.sums = Sums(log.arms, log.rewards)
@@ -243,7 +239,6 @@ class Pass:
         )
 
     def sequence(self, item: OnePolicy, alpha: float) -> Sequence:
-        """Bounds on a target's value, in units of the reward."""
         (low, high), sums = self.log.rewards, item.sums.sums
         origin = low * float(sums[kernels.MASS] / sums[kernels.ROUNDS])
         lower, upper = origin + (high - low) * self.log.size * self.bounds(item.kept, alpha)
@@ -396,7 +391,6 @@ def biased(options: EvaluationOptions, sums: Sums) -> str:
 
 
 def _unseen(log: Log, item: OnePolicy) -> float:
-    """The share of a target's probability on arms that the log never played."""
     return float(item.sums.mass[log.plays == 0].sum() / max(item.sums.mass.sum(), 1e-300))
 
 
@@ -489,7 +483,9 @@ def mismatch(log: Log) -> float:
     cells = cells[:, cells[1] >= LEAST_EXPECTED]
     if cells.shape[1] < 2:
         return 1.0
-    return float(special.chdtrc(cells.shape[1] - 1, ((cells[0] - cells[1]) ** 2 / cells[1]).sum()))
+    return float(
+        scipy.special.chdtrc(cells.shape[1] - 1, ((cells[0] - cells[1]) ** 2 / cells[1]).sum())
+    )
 
 
 def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str, ...]:

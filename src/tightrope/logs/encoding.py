@@ -213,7 +213,6 @@ class FittedEncoder(Fitted):
 
     @classmethod
     def read(cls, data: Mapping[str, object]) -> Self:
-        """From what `Encoder.to_dict` returned. Raises ValueError for anything else."""
         try:
             fitted = cls.model_validate_json(json.dumps(data))
         except (ValidationError, TypeError, ValueError) as error:

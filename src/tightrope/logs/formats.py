@@ -209,7 +209,6 @@ def _flat(name: str, value: object) -> JsonObject:
 
 
 def _lines(lines: Iterable[str], path: Path) -> Iterator[str]:
-    """The lines of a file. Raises ValueError where it holds no text."""
     try:
         yield from lines
     except UnicodeDecodeError:

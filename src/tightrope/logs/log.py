@@ -313,8 +313,6 @@ class Rows(NamedTuple):
 
 
 class Source(Protocol):
-    """The source of a log's rows; every call reads them anew."""
-
     def read(self, size: int, narrow: bool) -> Iterator[Rows]:
         """Chunks of about `size` rows, in order. narrow: without features."""
 
@@ -1138,8 +1136,6 @@ class LogColumns:
 
 @dataclass(frozen=True)
 class RowsInFiles:
-    """Rows of a table in files, read a batch at a time."""
-
     table: InFiles
     columns: LogColumns
     labels: ArmLabels

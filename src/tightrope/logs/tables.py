@@ -336,7 +336,6 @@ class TableBatch:
     rows: int = 0
 
     def column(self, name: str) -> np.ndarray:
-        """A column as an array. Raises ValueError where there is none of that name."""
         try:
             values: Any = self.frame[name]
         except Exception:
@@ -436,8 +435,6 @@ class Piece:
 
 @dataclass(frozen=True)
 class InFiles:
-    """A table in files: a pyarrow data set, read a batch at a time."""
-
     dataset: "ds.Dataset"
     name: str = "dataset"
 

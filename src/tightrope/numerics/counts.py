@@ -4,13 +4,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit, lean
 from ..core.fields import Count, RewardSum, Scratch
 from ..core.policy import verb
 from ..core.verbs import allowed
-from . import special
 
 
 class Counts(NamedTuple):
@@ -158,7 +158,6 @@ def next_untried(counts, eligible):
 
 @lean
 def count_eligible(count, eligible):
-    """How many of `count` arms are eligible. O(K) with a mask."""
     if eligible is None:
         return count
     n = 0
@@ -344,7 +343,10 @@ LARGE_VARIANCE = (
 def constant(rho: float) -> float:
     """rho ln rho - rho - ln gamma(rho, rho), the part of ln M that depends on rho only."""
     return float(
-        rho * math.log(rho) - rho - special.gammaln(rho) - math.log(special.gammainc(rho, rho))
+        rho * math.log(rho)
+        - rho
+        - scipy.special.gammaln(rho)
+        - math.log(scipy.special.gammainc(rho, rho))
     )
 
 
@@ -357,7 +359,7 @@ def _rest(a: np.ndarray) -> np.ndarray:
         + (1.0 / 12.0 - i * (1.0 / 360.0 - i * (1.0 / 1260.0 - i / 1680.0))) / b
     )
     small = np.minimum(a, 20.0)
-    return np.where(a >= 20.0, series, special.gammaln(small) + small - small * np.log(small))
+    return np.where(a >= 20.0, series, scipy.special.gammaln(small) + small - small * np.log(small))
 
 
 def _excess(S: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -371,10 +373,10 @@ def _excess(S: np.ndarray, a: np.ndarray) -> np.ndarray:
 def _below(S: np.ndarray, a: np.ndarray, excess: np.ndarray) -> np.ndarray:
     """The regularised incomplete gamma function at (a, a + S), from S itself where a + S has lost
     its digits."""
-    near = special.ndtr(np.copysign(np.sqrt(2.0 * excess), S)) + np.exp(-excess) / (
+    near = scipy.special.ndtr(np.copysign(np.sqrt(2.0 * excess), S)) + np.exp(-excess) / (
         3.0 * np.sqrt(2.0 * np.pi * a)
     )
-    return np.where(a > LARGE_VARIANCE, near, special.gammainc(a, a + S))
+    return np.where(a > LARGE_VARIANCE, near, scipy.special.gammainc(a, a + S))
 
 
 def log_mixture(S: ArrayLike, V: ArrayLike, rho: float = 1.0) -> np.ndarray:

@@ -66,7 +66,6 @@ def definite_cholesky(matrix, factor):
 
 @lean
 def require_finite(values):
-    """Refuse means, widths or bounds (n,) of which one is not finite."""
     for k in range(values.shape[0]):
         if not math.isfinite(values[k]):
             raise ValueError(OUT_OF_DIGITS)

@@ -32,8 +32,6 @@ LEAST_STEP = 1e-13  # of log odds: steps of that search which change nothing
 
 
 class SharedLogistic(NamedTuple):
-    """One regression for all arms."""
-
     features: Derived  # (K, d) of fixed arms, else zeros
     lam: float
     rewards: Count  # (2,) their number and their sum
@@ -76,7 +74,6 @@ def new_logistic(arms: Arms, lam: float, *, each: bool, intercept: bool) -> Logi
 
 
 def longer_logistic(fresh: Logistic, model: Logistic) -> Logistic:
-    """The same evidence in a model for more arms, the old ones first."""
     fresh.rewards[:] = model.rewards
     fresh.theta[: len(model.theta)], fresh.root[: len(model.root)] = model.theta, model.root
     return fresh

@@ -4,9 +4,9 @@ propensity is."""
 import math
 
 import numpy as np
+import scipy
 
 from ..compiled.kernels import jit, lean
-from . import special
 from .linalg import inner
 
 # How far a mean of Gaussian rewards with an unknown variance may be off: quantiles of Student's
@@ -91,7 +91,7 @@ def chance_of_best(
     if m <= 0:
         return (1.0 if m == 0 else 0.0), 0.0
     if m == 1:
-        return float(special.ndtr(lead[0] / norms[0])), 0.0
+        return float(scipy.special.ndtr(lead[0] / norms[0])), 0.0
     normal = rng.standard_normal((r, max(draws // 2, 2)))
     winning_share(lead[:m], gain[:m], norms, normal, np.zeros(r), np.empty((5, LANES)), share)
     return float(share[0]), float(share[1])
@@ -256,7 +256,7 @@ def chance_among_independent(
     if width <= 0.0:
         if ((m[certain] > centre) | ((m[certain] == centre) & (rivals[certain] < arm))).any():
             return 0.0, 0.0
-        return float(special.ndtr((centre - m[~certain]) / s[~certain]).prod()), 0.0
+        return float(scipy.special.ndtr((centre - m[~certain]) / s[~certain]).prod()), 0.0
     floor, ceiling = (
         float((m - NEARLY_SURE * s).max(initial=centre - NEARLY_SURE * width)),
         centre + NEARLY_SURE * width,
@@ -265,7 +265,7 @@ def chance_among_independent(
         return 0.0, 0.0
     near = ~certain & (m + NEARLY_SURE * s > floor)
     if not near.any():
-        return float(special.ndtr((centre - floor) / width)), 0.0
+        return float(scipy.special.ndtr((centre - floor) / width)), 0.0
     m, s = m[near], s[near]
     edges = np.concatenate([centre + width * STEPS, (m[:, None] + s[:, None] * STEPS).reshape(-1)])
     edges = thinned(edges, floor, ceiling, min(width, float(s.min())))
@@ -504,7 +504,7 @@ def best_of_betas(a: np.ndarray, b: np.ndarray, eligible: np.ndarray | None) -> 
         edges,
         a,
         b,
-        special.betaln(a, b),
+        scipy.special.betaln(a, b),
         below.copy(),
         np.empty((a.size, NODES.size)),
         np.empty((a.size, NODES.size)),
@@ -571,8 +571,8 @@ def share_below(odds: float, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return 1.0 - share_below(-odds, b, a)
     x = math.exp(odds) / (1.0 + math.exp(odds))
     if x < TINY:
-        return np.exp(np.minimum(a * odds - np.log(a) - special.betaln(a, b), 0.0))
-    share: np.ndarray = special.betainc(a, b, x)
+        return np.exp(np.minimum(a * odds - np.log(a) - scipy.special.betaln(a, b), 0.0))
+    share: np.ndarray = scipy.special.betainc(a, b, x)
     return share
 
 
@@ -608,10 +608,13 @@ def best_of_students(
     scale = np.maximum(scale / scale.max(), ROUNDING * np.minimum(np.abs(mean), 1.0 / ROUNDING))
     reach = np.array([student_root(OUTSIDE, nu) for nu in freedom])
     low, high = float((mean - scale * reach).max()), float((mean + scale * reach).max())
-    below, mass = np.asarray(special.stdtr(freedom, (low - mean) / scale)), np.zeros(chosen.size)
+    below, mass = (
+        np.asarray(scipy.special.stdtr(freedom, (low - mean) / scale)),
+        np.zeros(chosen.size),
+    )
     log_constant = (
-        special.gammaln(0.5 * freedom + 0.5)
-        - special.gammaln(0.5 * freedom)
+        scipy.special.gammaln(0.5 * freedom + 0.5)
+        - scipy.special.gammaln(0.5 * freedom)
         - 0.5 * np.log(math.pi * freedom)
         - np.log(scale)
     )

@@ -44,7 +44,6 @@ def copied(state: S) -> S:
 
 
 def same_form(one: Fields, other: Fields) -> bool:
-    """Whether two states are of the same classes, field by field."""
     return type(one) is type(other) and (
         not hasattr(one, "_fields") or all(same_form(a, b) for a, b in zip(one, other, strict=True))
     )
@@ -361,7 +360,6 @@ def pad_with_zeros(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def longer_counts(state: C, count: int) -> C:
-    """Counts of more arms; the new ones were never pulled."""
     return state._replace(
         pulls=pad_with_zeros(state.pulls, count),
         sums=pad_with_zeros(state.sums, count),
@@ -370,7 +368,6 @@ def longer_counts(state: C, count: int) -> C:
 
 
 def longer_moments(state: Moments, count: int) -> Moments:
-    """Moments of more arms; the new ones were never pulled."""
     longer = (pad_with_zeros(vector, count) for vector in state[:4])
     return Moments(*longer, state.origin)  # type: ignore[call-arg]
 

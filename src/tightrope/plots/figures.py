@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ..core import checks, files
+from ..core.files import standard_error
 from ..core.types import Arguments, JsonObject
-from ..numerics.statistics import standard_error
 from ..solvers.programs import LowerBound, lipschitz_lower_bound
 from . import style
 
@@ -143,8 +143,6 @@ def bound_curve(result: Curves) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def bound_left_out(result: Curves) -> bool:
-    """Whether the lower bound ends so far above all curves that drawing it would press them
-    flat."""
     highest = max(float(curve[:, -1].mean()) for curve in result.regret.values())
     return any(
         float(values[-1]) > FLAT_RATIO * highest for _, values in bound_curve(result).values()

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import matplotlib as mpl
 import numpy as np
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -17,10 +18,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
-from scipy import special
 
+from ..core.files import rounded_number, standard_error, with_error
 from ..core.types import Arguments, JsonObject
-from ..numerics.statistics import rounded_number, standard_error, with_error
 
 # Distinguishable with the common colour deficiencies and in grey.
 COLOURS = (
@@ -335,7 +335,6 @@ def svg_text(fig: Figure, transparent: bool = True) -> str:
 
 
 def _cropped_svg(svg: str, box: Bbox, height: float) -> str:
-    """The part of a figure inside the box, as wide as its place."""
     x, y = box.x0 * POINTS - MARGIN, height - box.y1 * POINTS - MARGIN
     w, h = box.width * POINTS + 2 * MARGIN, box.height * POINTS + 2 * MARGIN
     # Colours by the variables of the page, each with itself where a page has none.
@@ -361,11 +360,10 @@ def margin(replications: int, comparisons: int = 1) -> float:
     comparisons."""
     if replications < 2:
         return math.inf
-    return float(special.stdtrit(replications - 1, 1.0 - 0.5 * ERROR / max(comparisons, 1)))
+    return float(scipy.special.stdtrit(replications - 1, 1.0 - 0.5 * ERROR / max(comparisons, 1)))
 
 
 def differ(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> bool:
-    """Whether paired replications show a difference of their means."""
     gap = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     if gap.size < 2:
         return False

@@ -230,7 +230,6 @@ def observe_nothing(self, t, rng):
 
 @jit
 def play_mean(self, context, action, rng):
-    """A reward of the arm's mean, of the kind that `rewards` says."""
     return draw_reward(self.rewards, self.means[action], self.noise, rng)
 
 

@@ -149,7 +149,6 @@ def movielens_ratings(
 
 
 def ratings_file(path: str | os.PathLike[str] | None = None) -> pathlib.Path:
-    """The file that `movielens_ratings` reads. Raises `DataNotFound` where there is none."""
     missing = path is not None and not pathlib.Path(path).exists()
     file = None if missing else find(RATING_NAMES, path)
     if file is None:
@@ -180,7 +179,6 @@ def _read_ratings(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def _table(
     source: IO[bytes] | pathlib.Path, name: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first three columns, in the format that the file's ending says."""
     import pandas as pd
 
     options: Arguments = (

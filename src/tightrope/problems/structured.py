@@ -381,7 +381,6 @@ class ContextualLipschitz(Problem):
 
 
 def cumulative(frequencies: ArrayLike | None, C: int) -> np.ndarray:
-    """Cumulative shares of C contexts; equal ones where none are given."""
     weights = (
         np.ones(C)
         if frequencies is None

@@ -126,7 +126,6 @@ class Agent:
         return self.step(commit, context, action) if self.commits else NO_CHANGE
 
     def stopped(self) -> bool:
-        """Whether an identification policy has its answer."""
         return bool(stopped(self.policy, self.state))
 
     def play(self) -> tuple[Action, int, bool]:

@@ -19,11 +19,7 @@ AUTOMATIC = "#"  # how the ids begin that a session makes itself
 MOST_ID = 10**18
 
 Id = str | int
-LOADED = "s"  # how the part of a branch begins that stands for a seed
-MOST_BRANCH = 200  # characters
-DIGEST = r"[0-9a-f]{24}"  # of a state
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
-BRANCH = rf"({LOADED}?[0-9]+(\.{LOADED}?[0-9]+)*)?"
 
 
 def checked_id(value: object) -> Id:
@@ -119,7 +115,6 @@ class Entry:
         self.ended: str | None = None
 
     def with_answer(self, action: Action, value: Reward) -> tuple[Any, set[int] | None]:
-        """What its answers and the arms that it waits for become."""
         if self.waiting is None:
             return value, None
         arms = np.asarray(action).tolist()
@@ -186,7 +181,6 @@ class Batch(NamedTuple):
         return Entry(self._decision(i, read_only_context(context)), context, None)
 
     def rewarded(self, i: int, reward: float) -> Entry:
-        """What is remembered of it with its reward."""
         seen = PLAIN if self.features is None and self.masks is None else None
         entry = Entry(self._decision(i, seen), PLAIN, None)
         entry.answers, entry.ended = reward, "rewarded"
@@ -234,7 +228,6 @@ class Book:
         return self._open
 
     def get(self, id: Id) -> Entry | None:
-        """The entry of an open decision."""
         item = self.open.get(id)
         if isinstance(item, int):
             batch = self.batch_of(item)
@@ -312,7 +305,6 @@ class Book:
         return last if self.is_open(last) and last.decision.round == number else None
 
     def older(self, than: float, by: Callable[[Decision], float]) -> list[Entry]:
-        """Those that wait whose round, or time, is before one."""
         early = itertools.takewhile(lambda entry: by(entry.decision) < than, self.entries())
         return [entry for entry in early if entry.ended is None]
 

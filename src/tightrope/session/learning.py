@@ -160,7 +160,6 @@ class Learning:
         return label(self.policy)
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        """The state that has learned a part, flat, and its number of rows."""
         session, part = Session(self.policy, **self.arguments), self.parts[replication]
         for batch in self.table.piece(
             part, _columns_read(self.columns, self.table.names), self.batch
@@ -206,7 +205,6 @@ def _open_files(dataset: object) -> InFiles:
 
 
 def _columns_read(columns: JsonObject, known: Sequence[str]) -> list[str]:
-    """The columns that are read; a baseline may be an arm instead."""
     features = columns["features"]
     wanted = [
         columns["arm"],

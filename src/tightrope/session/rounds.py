@@ -516,7 +516,6 @@ class Rounds:
         return self.changed(retired=now if now.any() else None)
 
     def same_arms(self, other: "Rounds") -> bool:
-        """Whether what both sessions learn is about the same arms."""
         a, b = self.arms, other.arms
         mine, others = (
             (each.catalogue, each.changing, each.names.texts, each.arms.dimension, each.arms.blocks)

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 
 from ..compiled.handle import Stream
 from ..core import checks, files, streams
-from ..core.extras import LONGEST, seconds_of
 from ..core.policy import Policy, is_policy, label
 from ..core.registry import ORDERS, check_fit, check_question
 from ..core.types import PLAIN, Action, Explanation, Oracle, State, draws_of
@@ -44,7 +43,6 @@ from ..core.verbs import (
 )
 from ..logs.formats import checked_path
 from ..logs.tables import NamedColumns
-from ..logs.training import feed, read_training_rows
 from ..numerics.ridge import regressions_in
 from ..numerics.states import carried, copied, same_form
 from . import batches, store
@@ -58,6 +56,19 @@ from .agent import (
     Agent,
     agent,
     new_tally,
+)
+from .batches import feed, read_training_rows
+from .codec import (
+    LOADED,
+    AuditStream,
+    Base,
+    Past,
+    digest,
+    extended,
+    generator,
+    shared,
+    sum_of_both,
+    went_on,
 )
 from .decisions import (
     LEAST_DRAWS,
@@ -82,18 +93,6 @@ from .decisions import (
     rewards_by_arm,
     size_of,
     without_context,
-)
-from .forks import (
-    LOADED,
-    AuditStream,
-    Base,
-    Past,
-    digest,
-    extended,
-    generator,
-    shared,
-    sum_of_both,
-    went_on,
 )
 from .rounds import (
     CheckedRound,
@@ -148,8 +147,6 @@ class AgentAndRounds(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a decision would be, before it is taken."""
-
     agent: Agent  # with the state that met the round
     chosen: Action  # by the policy
     action: Action  # that is played
@@ -1589,7 +1586,6 @@ class Session:
         return self._rounds.names.numbers
 
     def _commit(self, one: Agent, rounds: Rounds) -> None:
-        """Replace agent and rounds in one assignment."""
         self._now = self._agent_and_rounds(one, rounds)
 
     def _agent_and_rounds(self, one: Agent, rounds: Rounds) -> AgentAndRounds:
@@ -1818,7 +1814,6 @@ class Session:
     def _take(
         self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None
     ) -> None:
-        """Take (a part of) a decision's answer, or its end without one."""
         if self.apply == "on arrival":
             self._learn(entry, action, value, ended)
         else:
@@ -1968,7 +1963,6 @@ class Session:
         return entry
 
     def _check_repetition(self, id: Id, value: object) -> None:
-        """Refuse another reward than the one that ended a decision, and an unknown id."""
         entry = self._book.find(id)
         if entry is None:
             raise ValueError(
@@ -2133,13 +2127,13 @@ def checked_window(
         return None
     if isinstance(window, str):
         try:
-            window = timedelta(seconds=seconds_of(window))
+            window = timedelta(seconds=checks.seconds_of(window))
         except ValueError as error:
             raise ValueError(
                 f"{argument} = {error}".replace("write seconds", "write rounds as a whole number")
             ) from None
     if isinstance(window, timedelta):
-        if not 0 < window.total_seconds() <= LONGEST:
+        if not 0 < window.total_seconds() <= checks.LONGEST_TIME:
             raise ValueError(f"{argument} = {window} must be longer than 0 and at most ten years.")
         return window
     return checks.integer(argument, window, least=least)

@@ -26,17 +26,23 @@ from ..core.verbs import Arms, Context, init
 from ..numerics.states import carried
 from .agent import DECIDED, PLAYED, REWARDS, SELECTED, SELECTED_ARM, agent, new_tally
 from .codec import (
+    BRANCH,
+    DIGEST,
+    MOST_BRANCH,
+    AuditStream,
+    Base,
+    Past,
     build_oracle,
     describe_oracle,
     flatten,
+    note_written,
     restore,
     same_oracle,
     split_records,
     state_bytes,
     with_records,
 )
-from .decisions import BRANCH, DIGEST, MOST_BRANCH, Book, Chance, Decision, Entry, locked, size_of
-from .forks import AuditStream, Base, Past, note_written
+from .decisions import Book, Chance, Decision, Entry, locked, size_of
 from .rounds import Rounds, Transformer, described_encoder, found_encoder
 
 Session = Any  # of `session`, which imports this module
@@ -175,7 +181,6 @@ def decode(document: bytes) -> Header:
 
 
 def pack_book(session: Session) -> tuple[BookData, dict[str, np.ndarray]]:
-    """All decisions, and the arrays of their rounds."""
     book, reasons, named = session._book, dict[str, int](), session.catalogue
     rounds: dict[int, tuple[int, Context]] = {}  # that decisions name, each once
 

@@ -1,31 +1,367 @@
-"""Executors, which compute chunks. The numbers are the same everywhere."""
+"""The recipe of a run and the workers that compute its chunks: threads of this process, or
+processes and clusters, which receive the recipe once."""
 
 import contextlib
+import hashlib
+import importlib
+import logging
 import multiprocessing
 import os
 import pathlib
+import pickle
+import platform
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import replace
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from dataclasses import dataclass, field, replace
 from multiprocessing import connection, resource_tracker
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from ..compiled.cache import cache_directory
 from ..core import checks
-from . import clusters, worker
+from ..core.types import Arguments
+from .loops import Slices
+from .store import CODE, Chunk, Replicable, Rows, Store
 
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized
     from multiprocessing.synchronize import Event
 
-__all__ = ["ENGINES", "Engine", "shared_workers"]
+Advance = Callable[[int], None]  # is told how many rounds more were played
+Answer = Rows | Exception  # rows, or what went wrong
+WRITES = 3  # how often a chunk whose file cannot be written is tried
 
-# The workers of each engine, all behind `concurrent.futures.Executor`.
+
+@dataclass(frozen=True)
+class RunRecipe:
+    """All that a worker needs to compute any chunk of an experiment."""
+
+    experiment: Replicable
+    chunks: list[Chunk]
+    store: Store | None
+
+    def compute(self, number: int, slices: Slices) -> Rows:
+        """Play a chunk's replications and keep the rows in the store if there is one, unless
+        someone else has done so meanwhile."""
+        chunk = self.chunks[number]
+        if self.store is not None and (stored := self.store.read(chunk, warn=False)) is not None:
+            return stored
+        each = [
+            self.experiment.replicate(chunk.name, r, slices) for r in range(chunk.first, chunk.last)
+        ]
+        rows = {key: np.stack([one[key] for one in each]) for key in each[0]}
+        if self.store is not None:
+            self.store.write(
+                chunk,
+                rows,
+                [self.experiment.label(chunk.name, r) for r in range(chunk.first, chunk.last)],
+            )
+        return rows
+
+    def rounds(self, number: int) -> int:
+        return (self.chunks[number].last - self.chunks[number].first) * self.experiment.rounds
+
+
+@dataclass(frozen=True)
+class PackedRecipe:
+    """A recipe on its way. code: of the driver, which the worker's must equal. key: of the bytes,
+    by which a worker knows them.
+    data: the bytes, or the file that has them. driver: the process that sends it.
+    """
+
+    engine: str
+    code: tuple[str, ...]
+    key: str
+    data: bytes | pathlib.Path
+    driver: tuple[str, int]
+
+    @staticmethod
+    def of(engine: str, recipe: RunRecipe) -> "PackedRecipe":
+        """A recipe as bytes; ValueError where a part of it has no name that another process could
+        find."""
+        store = (
+            None if recipe.store is None else Store(recipe.store.out.absolute())
+        )  # workers have folders of their own to be in
+        try:
+            data = pickle.dumps(replace(recipe, store=store))
+        except Exception as error:
+            raise ValueError(
+                f"engine = {engine!r} sends the experiment to other processes, but a part of it "
+                f"cannot be sent ({error}); define its functions and classes in a module, or use "
+                "engine = 'threads'."
+            ) from None
+        return PackedRecipe(
+            engine,
+            tuple(CODE),
+            hashlib.sha256(data).hexdigest(),
+            data,
+            (platform.node(), os.getpid()),
+        )
+
+
+@dataclass(frozen=True)
+class WorkerPool:
+    """Workers that are there.
+
+    send: brings a recipe to them once, and returns what each chunk is asked for with. stop: ends
+    what they play within a slice; None where nobody can tell them. played: rounds that they have
+    counted so far; None where they only say when a chunk is done. broken: exceptions that say that
+    workers ended too often.
+    """
+
+    executor: Executor
+    send: Callable[[PackedRecipe], Any] = lambda packed: packed
+    stop: "Event | threading.Event | None" = None
+    played: Callable[[], int] | None = None
+    broken: tuple[type[BaseException], ...] = (BrokenExecutor,)
+
+
+@dataclass(frozen=True)
+class Reports:
+    """How a worker and its driver speak with each other while a chunk runs. On a cluster they do
+    not: a chunk is done or not."""
+
+    stopping: Callable[[], bool] = lambda: False
+    advance: Advance = lambda rounds: None
+
+
+reports = Reports()  # of this worker; a process of a driver's own pool has others
+
+
+@dataclass
+class _Adopted:
+    """The recipe of this worker, and by name how long its slices are."""
+
+    key: str
+    recipe: RunRecipe
+    slices: dict[str, Slices] = field(default_factory=dict)
+
+    def compute(self, number: int) -> Rows:
+        name = self.recipe.chunks[number].name
+        slices = self.slices.setdefault(name, Slices(reports.stopping, reports.advance))
+        return self.recipe.compute(number, slices)
+
+
+_adopted: _Adopted | None = None
+_lock = threading.Lock()
+
+
+def compute(packed: PackedRecipe, number: int) -> Answer:
+    """Play a chunk. Errors are returned, so that all engines hand them over in the same way."""
+    for attempt in range(WRITES):
+        try:
+            return _adopt(packed).compute(number)
+        except OSError as error:
+            if attempt == WRITES - 1:
+                return error
+        except Exception as error:
+            return error
+    raise AssertionError("unreachable")
+
+
+def _adopt(packed: PackedRecipe) -> _Adopted:
+    global _adopted
+    with _lock:
+        if _adopted is None or _adopted.key != packed.key:
+            if packed.driver != (platform.node(), os.getpid()):
+                _prepare(packed)
+            _adopted = _Adopted(packed.key, _unpacked(packed))
+        return _adopted
+
+
+def _prepare(packed: PackedRecipe) -> None:
+    """One thread a worker in linear algebra, and a folder of compiled kernels that no other machine
+    writes to."""
+    import scipy.linalg  # noqa: F401 - it loads a library of its own, to be limited
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(1)
+    if platform.node() != packed.driver[0]:
+        os.environ.setdefault("TIGHTROPE_CACHE", str(cache_directory() / platform.node()))
+    if tuple(CODE) != packed.code:
+        raise ValueError(
+            f"engine = {packed.engine!r}: a worker on {platform.node()} has {', '.join(CODE)}, "
+            f"but the driver has {', '.join(packed.code)}; their numbers may differ, so install "
+            "the same versions on all of them."
+        )
+
+
+def _unpacked(packed: PackedRecipe) -> RunRecipe:
+    data = packed.data if isinstance(packed.data, bytes) else packed.data.read_bytes()
+    try:
+        recipe: RunRecipe = pickle.loads(data)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"engine = {packed.engine!r}: a worker on {platform.node()} does not find a part of "
+            f"the experiment ({error}); put its functions and classes into a module that the "
+            "workers can import (PYTHONPATH), not into the script itself."
+        ) from None
+    if recipe.store is not None and not (recipe.store.out / "plan.json").exists():
+        raise ValueError(
+            f"engine = {packed.engine!r}: out = {str(recipe.store.out)!r} is not there on "
+            f"{platform.node()}; pass a folder that all machines share under the same name, or "
+            "call without out, so that rows come back through the engine."
+        )
+    return recipe
+
+
+# Dask's and Ray's workers, as executors. The libraries come with tightrope[dask] and
+# tightrope[ray]; both start as many processes of one thread as a local cluster is asked for.
 
 
 T = TypeVar("T")
+DEATHS = 30  # of workers around one chunk before it is given up
+WAIT_SECONDS = 60  # for the first worker of Dask's
+QUIET: Arguments = {"logging_level": logging.ERROR, "log_to_driver": False}
+
+
+def library(engine: str, module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ValueError(
+            f"engine = {engine!r} needs the extra tightrope[{engine}] ({error}); install it with "
+            f"pip install 'tightrope[{engine}]'."
+        ) from None
+
+
+@contextlib.contextmanager
+def started_dask(workers: int) -> Iterator[str]:
+    distributed = library("dask", "distributed")
+    with (
+        library("dask", "dask").config.set({"distributed.scheduler.allowed-failures": DEATHS}),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=None,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+            env={"TIGHTROPE_CACHE": str(cache_directory())},
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+@contextlib.contextmanager
+def connected_dask(address: str) -> Iterator[WorkerPool]:
+    distributed = library("dask", "distributed")
+    try:
+        client = distributed.Client(address, set_as_default=False)
+        client.wait_for_workers(1, timeout=WAIT_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ValueError(
+            f"address = {address!r}: no Dask scheduler with workers answers there ({error})."
+        ) from None
+
+    def send(packed: PackedRecipe) -> object:
+        """The recipe is the result of a task, which the scheduler can make again where the worker
+        that holds it is lost."""
+        return client.submit(_same, packed, key=f"tightrope-{packed.key}", pure=True)
+
+    with client:
+        yield WorkerPool(client.get_executor(pure=False), send, broken=(distributed.KilledWorker,))
+
+
+def _same(packed: PackedRecipe) -> PackedRecipe:
+    return packed
+
+
+class RayExecutor(Executor):
+    """Calls as tasks of this process's connection, on one core each."""
+
+    def __init__(self, ray: Any) -> None:
+        self.ray = ray
+
+    def submit(
+        self, function: Callable[..., T], /, *arguments: object, **named: object
+    ) -> Future[T]:
+        """Ask for a call; a future that is cancelled cancels its task."""
+        task = self.ray.remote(function).options(num_cpus=1, max_retries=DEATHS)
+        reference = task.remote(*arguments, **named)
+        future: Future[T] = reference.future()
+        future.add_done_callback(
+            lambda ended: self.ray.cancel(reference) if ended.cancelled() else None
+        )
+        return future
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no request leaves the host
+    return library("ray", "ray")
+
+
+@contextlib.contextmanager
+def started_ray(workers: int) -> Iterator[str]:
+    ray = _ray()
+    _refuse_second(ray, "started")
+    variables = {
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "TIGHTROPE_CACHE": str(cache_directory()),
+    }
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)  # its processes inherit them
+    try:
+        ray.init(address="local", num_cpus=workers, include_dashboard=False, **QUIET)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    try:
+        yield ray.get_runtime_context().gcs_address
+    finally:
+        ray.shutdown()
+
+
+@contextlib.contextmanager
+def connected_ray(address: str) -> Iterator[WorkerPool]:
+    """address: such as 10.0.0.1:6379, or "auto"; a connection of this process to it is used."""
+    ray = _ray()
+    errors = ray.exceptions
+    with contextlib.ExitStack() as leaving:
+        if not (
+            ray.is_initialized() and address in ("auto", ray.get_runtime_context().gcs_address)
+        ):
+            _refuse_second(ray, f"connected to {address!r}")
+            try:
+                ray.init(address=address, **QUIET)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise ValueError(
+                    f"address = {address!r}: no Ray cluster answers there ({error})."
+                ) from None
+            leaving.callback(ray.shutdown)
+        broken = errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError
+        yield WorkerPool(RayExecutor(ray), ray.put, broken=broken)  # the recipe lies in its store
+
+
+def _refuse_second(ray: Any, what: str) -> None:
+    if ray.is_initialized():
+        here = ray.get_runtime_context().gcs_address
+        raise ValueError(
+            f"engine = 'ray': this process is connected to {here!r}, so no other cluster can be "
+            f"{what}; pass address = {here!r}."
+        )
+
+
+STARTED = {"dask": started_dask, "ray": started_ray}  # the address of a local cluster
+CONNECTED = {"dask": connected_dask, "ray": connected_ray}  # the workers at an address
+
+
+# The workers of each engine, all behind `concurrent.futures.Executor`. The numbers are the same
+# everywhere.
+
+
 ENGINES = ("threads", "processes", "dask", "ray")
 CLUSTERS = ("dask", "ray")  # engines that may be on other machines
 THREADS_OF_ALGEBRA = (
@@ -62,10 +398,10 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
 
 
 @contextlib.contextmanager
-def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[worker.WorkerPool]:
+def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[WorkerPool]:
     with contextlib.ExitStack() as leaving:
         if isinstance(engine, Executor):
-            yield worker.WorkerPool(engine)
+            yield WorkerPool(engine)
         elif engine == "threads":
             leaving.enter_context(one_thread_each())
             threads, stop = (
@@ -75,17 +411,17 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
             leaving.callback(
                 lambda: threads.shutdown(wait=not stop.is_set())
             )  # else one is left behind, see `Chunks.cancel`
-            yield worker.WorkerPool(threads, stop=stop)
+            yield WorkerPool(threads, stop=stop)
         elif engine == "processes":
             yield _shared[0] if _shared else leaving.enter_context(processes(workers))
         else:
             if address is None:
                 with interrupts_ignored():
-                    address = leaving.enter_context(clusters.STARTED[engine](workers))
-            yield leaving.enter_context(clusters.CONNECTED[engine](address))
+                    address = leaving.enter_context(STARTED[engine](workers))
+            yield leaving.enter_context(CONNECTED[engine](address))
 
 
-_shared: list[worker.WorkerPool] = []  # processes that several runs share; at most one pool
+_shared: list[WorkerPool] = []  # processes that several runs share; at most one pool
 
 
 @contextlib.contextmanager
@@ -102,7 +438,7 @@ def shared_workers(
     with contextlib.ExitStack() as leaving:
         if engine in CLUSTERS and address is None:
             with interrupts_ignored():
-                address = leaving.enter_context(clusters.STARTED[str(engine)](count))
+                address = leaving.enter_context(STARTED[str(engine)](count))
         elif engine in ("threads", "processes") and not _shared:
             _shared.append(leaving.enter_context(processes(count)))
             leaving.callback(_shared.clear)
@@ -110,7 +446,7 @@ def shared_workers(
 
 
 @contextlib.contextmanager
-def processes(workers: int) -> Iterator[worker.WorkerPool]:
+def processes(workers: int) -> Iterator[WorkerPool]:
     """New processes of this machine, for policies or problems whose rounds are Python. They start
     when they are first needed."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
@@ -120,7 +456,7 @@ def processes(workers: int) -> Iterator[worker.WorkerPool]:
         _OurProcesses(workers, context, initializer=_begin, initargs=(stop, played)) as pool,
     ):
 
-        def send(packed: worker.PackedRecipe) -> worker.PackedRecipe:
+        def send(packed: PackedRecipe) -> PackedRecipe:
             """Each process reads the recipe once; what is sent for a chunk is the name of its
             file."""
             path = pathlib.Path(folder) / packed.key
@@ -128,7 +464,7 @@ def processes(workers: int) -> Iterator[worker.WorkerPool]:
             path.write_bytes(packed.data)
             return replace(packed, data=path)
 
-        yield worker.WorkerPool(pool, send, stop, lambda: played.value)
+        yield WorkerPool(pool, send, stop, lambda: played.value)
 
 
 class _OurProcesses(ProcessPoolExecutor):
@@ -149,7 +485,8 @@ def _begin(stop: "Event", played: "Synchronized[int]") -> None:
         with played.get_lock():
             played.value += rounds
 
-    worker.reports = worker.Reports(stop.is_set, advance)
+    global reports
+    reports = Reports(stop.is_set, advance)
 
 
 @contextlib.contextmanager
@@ -173,7 +510,7 @@ def one_thread_each() -> Iterator[None]:
     what the user has set stays.
 
     Where every core has one, the threads of one product wait for each other: small products took
-    ten times as long. Processes see to it themselves, see `worker`.
+    ten times as long. Processes see to it themselves, see `_prepare`.
     """
     if any(name in os.environ for name in THREADS_OF_ALGEBRA):
         yield

@@ -45,9 +45,8 @@ from ..core.verbs import (
     watch,
 )
 from ..problems.arms import read_only
-from .checked import WrongAction, checked, foreign_within, is_foreign, sentence
 from .delays import most_open
-from .monitors import NoMonitor
+from .monitors import NoMonitor, WrongAction, checked, foreign_within, is_foreign, sentence
 
 # Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every
 # replication, sizes.
@@ -302,7 +301,6 @@ class PendingRewards(NamedTuple):
 
 
 def new_pending(delay: Delay, in_order: bool, horizon: int, world: World) -> "Pending":
-    """Room for the rewards that a run of so many rounds awaits."""
     if world.arms.oracle is not None:
         return PendingSets(delay, in_order, [])
     n = most_open(delay, horizon, in_order)
@@ -318,7 +316,6 @@ def new_pending(delay: Delay, in_order: bool, horizon: int, world: World) -> "Pe
 
 
 def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> None:
-    """Refuse a delay whose open rounds this machine cannot hold."""
     each = 40 + sum(np.asarray(value).nbytes for value in shown if value is not None)
     checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
 

@@ -19,12 +19,20 @@ from typing import Protocol
 import numpy as np
 
 from ..core import checks
-from ..results.results import remove_header
-from . import worker
-from .executors import Engine, number_of_workers, open_workers
+from ..results import remove_header
+from .executors import (
+    Advance,
+    Answer,
+    Engine,
+    PackedRecipe,
+    RunRecipe,
+    WorkerPool,
+    compute,
+    number_of_workers,
+    open_workers,
+)
 from .loops import Progress, Slices, Stopped
 from .store import Chunk, Replicable, Rows, open_store, plan_chunks
-from .worker import Advance, Answer, PackedRecipe, RunRecipe, WorkerPool
 
 # The progress of a run while it plays.
 
@@ -345,7 +353,7 @@ class Chunks:
     def _submitting(self, pool: WorkerPool) -> Callable[[int], Future[Answer]]:
         if self.packed is not None:
             recipe = pool.send(self.packed)
-            return lambda number: pool.executor.submit(worker.compute, recipe, number)
+            return lambda number: pool.executor.submit(compute, recipe, number)
         assert pool.stop is not None
         slices = {
             name: Slices(pool.stop.is_set, self.advance) for name in self.recipe.experiment.names()

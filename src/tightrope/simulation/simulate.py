@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import checks, files
+from ..core.files import standard_error
 from ..core.policy import Delay, Monitor, Policy, Problem, label
 from ..core.registry import ORDERS, check_question, policy_to_spec
 from ..core.streams import PROBLEM, stream
@@ -28,11 +29,10 @@ from ..core.verbs import (
     stopped,
     tolerance,
 )
-from ..numerics.statistics import standard_error
 from ..policies.identification.lingape import LinGapE
 from ..policies.identification.ugape import UGapE
 from ..problems import Bernoulli, Linear
-from ..results.results import ANSWERS, Identification, Result
+from ..results import ANSWERS, Identification, Result
 from . import stopping, store
 from .delays import as_delay
 from .executors import Engine, shared_workers

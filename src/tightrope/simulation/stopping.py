@@ -22,8 +22,7 @@ from ..core.policy import Problem
 from ..core.types import JsonObject
 from ..core.verbs import describe
 from ..numerics.counts import log_mixture
-from ..numerics.statistics import holm
-from ..results.results import ranking_sentence as sentence
+from ..results import holm, ranking_sentence as sentence
 from ..solvers.oracles import set_size
 
 __all__ = ["Ranking", "sentence"]

@@ -361,8 +361,6 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _found_by_name(value: types.FunctionType) -> bool:
-    """Whether a function stands under its name in its module, so that the name says what it
-    does."""
     item: object = sys.modules.get(value.__module__)
     for part in value.__qualname__.split("."):
         item = getattr(item, part, None)
@@ -712,12 +710,10 @@ def _refuse(out: pathlib.Path, changed: list[str]) -> None:
 
 
 def read_plan(path: pathlib.Path) -> JsonObject:
-    """plan.json of a run folder. Raises ValueError where it is damaged."""
     return _read(path, "experiment")
 
 
 def _read(path: pathlib.Path, key: str) -> JsonObject:
-    """A file of the plan with what it has under a key. Raises ValueError where it is damaged."""
     try:
         content = json.loads(path.read_text())
         if content["format"] == FORMAT and isinstance(content[key], dict):

@@ -25,8 +25,6 @@ RowOrNone: TypeAlias = Annotated[
 
 
 class Combination(NamedTuple):
-    """A solution and what proves it."""
-
     weights: np.ndarray  # (K,) w
     dual: np.ndarray  # (d,) z
     value: float  # |w|_1
@@ -172,7 +170,6 @@ class Workspace(NamedTuple):
 
 
 def new_workspace(K: int, M: int, d: int) -> Workspace:
-    """Scratch for K arms and M directions in R^d."""
     return Workspace(
         np.zeros(K),
         np.zeros(K),

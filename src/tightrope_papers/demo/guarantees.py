@@ -22,7 +22,7 @@ from tightrope import (
 )
 from tightrope.extend import Policy, interval, standard_error, with_error
 from tightrope.logs import Log, from_frame
-from tightrope.pages.page import Section, Table, evaluation_summary, support_of
+from tightrope.pages import Section, Table, evaluation_summary, support_of
 from tightrope.plots import style
 from tightrope.plots.figures import save_figure, sequence_figure
 from tightrope.plots.style import picture

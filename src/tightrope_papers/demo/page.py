@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tightrope.core import files
-from tightrope.pages.page import Section, write_page
+from tightrope.pages import Section, write_page
 from tightrope.simulation import store
 from tightrope.simulation.run import Meters, silent
 

@@ -20,7 +20,7 @@ from tightrope import (
     train_softucb,
 )
 from tightrope.extend import SetValue
-from tightrope.pages.page import Section, Table, result_summary
+from tightrope.pages import Section, Table, result_summary
 from tightrope.plots import style
 from tightrope.plots.figures import draw_bands, draw_regret
 from tightrope.plots.style import picture, shares

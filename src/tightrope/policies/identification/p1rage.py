@@ -23,11 +23,11 @@ import math
 from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import ArmIndex, Count, Extended, Finite, Flag, Record, real
 from ...core.policy import policy
-from ...numerics import special
 from ...numerics.counts import argmax
 from ...numerics.linalg import solve_lower_transposed
 from ...numerics.posterior import categorical
@@ -222,7 +222,7 @@ def variances(state: P1RAGEState, directions: np.ndarray) -> np.ndarray:
 
 
 def quantile(policy: P1RAGE, state: P1RAGEState) -> float:
-    return float(special.ndtri(1.0 - policy.delta / max(state.mean.size - 1, 1)))
+    return float(scipy.special.ndtri(1.0 - policy.delta / max(state.mean.size - 1, 1)))
 
 
 # Designs that follow estimated gaps without dropping an arm: the average over phases that are only

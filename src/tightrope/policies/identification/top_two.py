@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
-from ...numerics import special
 from ...numerics.counts import Counts, count_reward, first_unpulled, means, new_counts, one_hot
 from ...numerics.posterior import NODES, WEIGHTS, best_of_betas
 from .sampling import chernoff_evidence, chernoff_report, fill_shares
@@ -83,7 +83,7 @@ def best_of_normals(
         (half[:, None] * WEIGHTS).reshape(-1),
     )
     z = (x - m) / s
-    below = special.ndtr(z)
+    below = scipy.special.ndtr(z)
     ones = np.ones((1, x.size))
     before, after = (
         np.cumprod(np.vstack([ones, below[:-1]]), axis=0),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
+import scipy
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import Given, choice, flag, real
@@ -18,7 +19,6 @@ from ...core.policy import Policy
 from ...core.registry import LARGEST_REWARD
 from ...core.types import Explanation, Oracle, Sampled, draws_of
 from ...core.verbs import Arms, Context
-from ...numerics import special
 from ...numerics.batch_ridge import (
     BatchRidge,
     RidgeSolution,
@@ -112,7 +112,7 @@ def top_k_probability(centre: np.ndarray, spread: np.ndarray, k: int, law: str) 
         z = (s - centre) / spread
         if law == "normal":
             exceed, density = (
-                special.ndtr(-z),
+                scipy.special.ndtr(-z),
                 np.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * spread),
             )
         else:

@@ -13,11 +13,11 @@ import markupsafe
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..core import files
-from ..evaluation.results import BASELINE, Comparison, Evaluation
-from ..numerics.statistics import interval, with_error
-from ..plots import style
-from ..plots.figures import (
+from .core import files
+from .core.files import interval, with_error
+from .evaluation.results import BASELINE, Comparison, Evaluation
+from .plots import style
+from .plots.figures import (
     References,
     bound_curve,
     bound_left_out,
@@ -32,7 +32,7 @@ from ..plots.figures import (
     support_figure,
     weights_figure,
 )
-from ..results.results import Identification, Result, regret_summary, rounds_summary
+from .results import Identification, Result, regret_summary, rounds_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,6 @@ class Table:
         most_rows: int = 60,
         verdict_column: int | None = None,
     ) -> "Table":
-        """A table from a pandas DataFrame, numbers to four digits."""
         rows = [
             [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row]
             for row in frame.head(most_rows).itertuples(index=False)
@@ -111,7 +110,7 @@ def render_page(
     """The page as text. The sentences of its sections stand on top of it, linked, where there are
     several, and else their names."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tightrope.pages"),
+        loader=jinja2.PackageLoader("tightrope"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -224,7 +223,6 @@ def summary_sentence(result: Result) -> str:
 
 
 def result_summary(result: Result) -> Table:
-    """Final regret ± standard error and the paired difference to the best policy."""
     return Table(*regret_summary(result))
 
 
@@ -254,8 +252,6 @@ def identification_section(
 
 
 def identification_sentence(result: Identification) -> str:
-    """The result in sentences: who needs fewest rounds, and who named right arms with their
-    certificate."""
     n = result.replications
     answers = [
         f"{name} named a right arm in {int(result.correct[name].sum())} and certified it in "
@@ -269,8 +265,6 @@ def identification_sentence(result: Identification) -> str:
 
 
 def identification_table(result: Identification) -> Table:
-    """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were
-    right and certified."""
     return Table(*rounds_summary(result))
 
 

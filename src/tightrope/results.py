@@ -13,17 +13,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy
 
-from ..core import checks, files
-from ..core.types import JsonObject
-from ..numerics import special
-from ..numerics.statistics import (
-    holm,
-    interquartile_weights,
-    rounded_number,
-    standard_error,
-    with_error,
-)
+from .core import checks, files
+from .core.files import rounded_number, standard_error, with_error
+from .core.types import JsonObject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +36,6 @@ Columns = Mapping[
 
 
 def problems(settings: JsonObject) -> int:
-    """The number of problems that replications go round; 1 where the settings do not say."""
     return int((settings.get("problem") or {}).get("count", 1))
 
 
@@ -74,7 +67,6 @@ def long_table(
 
 
 def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> "pd.DataFrame":
-    """The long table as a pandas DataFrame with the column policy in front."""
     import pandas as pd
 
     codes, table = long_table(columns, inner)
@@ -152,7 +144,6 @@ def write(
 
 
 def remove_header(folder: pathlib.Path) -> None:
-    """Say that a folder holds no finished result any more."""
     (folder / HEADER).unlink(missing_ok=True)
 
 
@@ -247,7 +238,6 @@ class Summary(NamedTuple):
 
 
 def regret_summary(result: "Result") -> Summary:
-    """Final regret ± standard error and the paired difference to the best policy."""
     rounds, n = int(result.rounds[-1]), result.replications
     ranked = result.settings.get("until")
     order = f" {ranking_sentence(ranked)}" if ranked else ""
@@ -260,8 +250,6 @@ def regret_summary(result: "Result") -> Summary:
 
 
 def rounds_summary(result: "Identification") -> Summary:
-    """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were
-    right and certified."""
     shares = {
         name: [_share(result.correct[name]), _share(result.stopped[name])]
         for name in result.policies
@@ -471,7 +459,7 @@ class PairedComparison:
         -------
         Path
         """
-        from ..plots.figures import save_comparison
+        from .plots.figures import save_comparison
 
         return save_comparison(self, pathlib.Path(path), **options)
 
@@ -594,7 +582,7 @@ def compared_pairs(
             )
         )
     least = float(
-        special.stdtrit(n - 1, 1.0 - alpha / 2.0)
+        scipy.special.stdtrit(n - 1, 1.0 - alpha / 2.0)
     )  # the bootstrap alone is too short for heavy tails on both sides
     low, high = np.percentile(reach, tails, axis=1, method="closest_observation")
     low, high = np.minimum(low, -least), np.maximum(high, least)
@@ -950,7 +938,7 @@ class Result(ResultByPolicy):
         ValueError
             For an unknown policy or ending, and where both path and ax are given.
         """
-        from ..plots.figures import plot_regret
+        from .plots.figures import plot_regret
 
         return plot_regret(
             self,
@@ -971,8 +959,8 @@ class Result(ResultByPolicy):
         )
 
     def _repr_html_(self) -> str:
-        from ..plots.figures import regret_figure
-        from ..plots.style import figure_svg
+        from .plots.figures import regret_figure
+        from .plots.style import figure_svg
 
         headers, rows, caption = regret_summary(self)
         return files.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(
@@ -1108,7 +1096,7 @@ class Identification(ResultByPolicy):
         ValueError
             For an unknown policy or ending, and where both path and ax are given.
         """
-        from ..plots.figures import plot_rounds
+        from .plots.figures import plot_rounds
 
         return plot_rounds(self, path, ax, width, height, band=band, policies=policies, **options)
 
@@ -1120,8 +1108,8 @@ class Identification(ResultByPolicy):
         return f"<Identification: {runs}>"
 
     def _repr_html_(self) -> str:
-        from ..plots.figures import rounds_figure
-        from ..plots.style import figure_svg
+        from .plots.figures import rounds_figure
+        from .plots.style import figure_svg
 
         headers, rows, caption = rounds_summary(self)
         return files.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(
@@ -1160,3 +1148,26 @@ def load(path: str | pathlib.Path) -> Result | Identification:
         Where the folder holds neither, or a file is damaged.
     """
     return KINDS[read_header(pathlib.Path(path))["kind"]].load(path)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p-values (m,) corrected for all m tests together by Holm's steps; never smaller than given,
+    never above 1."""
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(p.size)
+    corrected[order] = np.minimum(
+        np.maximum.accumulate((p.size - np.arange(p.size)) * p[order]), 1.0
+    )
+    return corrected
+
+
+def interquartile_weights(counts: np.ndarray) -> np.ndarray:
+    """Weights (.., n) of the interquartile mean of n values in rising order, each there counts (..,
+    n) times; a row sums to 1.
+
+    Values at the quartiles count in part, so that exactly half of all is kept.
+    """
+    upper = np.cumsum(counts, axis=-1, dtype=np.float64)
+    total = upper[..., -1:]
+    kept = np.minimum(upper, 0.75 * total) - np.maximum(upper - counts, 0.25 * total)
+    return np.maximum(kept, 0.0) / (0.5 * total)

@@ -1,1 +1,0 @@
-"""Curves, tables and self-contained HTML pages."""

@@ -1,1 +1,0 @@
-"""Results of simulations and identifications: arrays by policy, statistics, comparisons, files."""
