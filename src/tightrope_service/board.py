@@ -17,11 +17,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, ValidationError
 
-from . import board_view, commands, outbox
+from . import JsonObject, board_view, commands, outbox
 from .board_view import certificate_chart, page_of, short, signed
 from .commands import issue
 from .errors import Refused, RepeatedName, not_valid, once_each
-from .extras import JsonObject
 from .history import History
 from .http import service_of
 from .keys import SESSION_SECONDS, Key, covered

@@ -7,10 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from . import history as lead
+from . import JsonObject, history as lead
 from .certificate import charge, contradictions, promised
 from .errors import timestamp
-from .extras import JsonObject
 from .history import (
     BARS,
     ERROR,

@@ -16,10 +16,9 @@ from msgspec.structs import astuple
 from tightrope.extend import ConfidenceSequence, bounds_of
 from tightrope.policies.conservative.ledger import SLOPES, sum_bound
 
-from . import events
+from . import JsonObject, events
 from .errors import MICROSECONDS, Refused
-from .extras import JsonObject
-from .rounds import baselines_of, lacks_baseline, longest_row
+from .events import baselines_of, lacks_baseline, longest_row
 from .spec import OTHER, ExperimentSpec, FeatureReader, Numbers, numbers_of
 
 # Tests of a promise's assumptions on the log: do means stay, do delays depend on rewards, which

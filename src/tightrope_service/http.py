@@ -16,8 +16,8 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from . import JsonObject
 from .errors import Refused, RepeatedName, not_valid, once_each
-from .extras import JsonObject
 from .keys import Key, Role
 from .log import Author
 from .requests import TEXT, BatchRequest

@@ -15,10 +15,9 @@ from typing import Literal, NamedTuple, get_args
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import log as audit
+from . import JsonObject, log as audit
 from .database import Database
 from .errors import MICROSECONDS, Refused
-from .extras import JsonObject
 from .log import COMMAND_LINE, Author, experiments, keys, sessions
 from .settings import logger, wall_clock
 

@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from pydantic_core import to_json
 from sqlalchemy.engine import Connection
 
+from . import JsonObject
 from .certificate import Notice
 from .errors import MICROSECONDS, Refused, timestamp
-from .extras import JsonObject
 from .log import outbox, webhook_told, webhooks
 
 WAITING_STATUS, DELIVERED_STATUS, FAILED_STATUS = "waiting", "delivered", "failed"

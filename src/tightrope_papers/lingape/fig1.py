@@ -43,6 +43,7 @@ from .settings import (
     all_methods,
     at_least_times,
     factor,
+    fixed_sequence,
     lead,
     lines,
     lowest,
@@ -50,9 +51,10 @@ from .settings import (
     no_errors,
     others_err,
     samples,
+    static_pulls,
+    static_stop,
     table as sample_table,
 )
-from .shortcuts import fixed_sequence, static_pulls, static_stop
 
 NOT_THEIRS = (  # what else a user wants to know, at d = 5
     ("LinGapE (ε = 0) beats XY-static with the constant √2", SQRT2),

@@ -34,7 +34,7 @@ from ..scoring import (
     ratio,
     row_of,
 )
-from .settings import (
+from .comparison import (
     LARGE_ETA,
     OFFLINE_ETA,
     ONLINE_ETA,
