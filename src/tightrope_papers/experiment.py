@@ -254,8 +254,6 @@ def time_taken(folder: pathlib.Path) -> JsonObject:
 
 
 def run_figure(name: str, module: ModuleType, run: Run) -> FigureOutcome:
-    """The data of one figure, its rows judged, its tables and pictures."""
-
     def of(part: str, data: object, nothing: T) -> T:
         return getattr(module, part)(data) if hasattr(module, part) else nothing
 
@@ -443,15 +441,12 @@ def paper_of(folder: pathlib.Path, records: Mapping[str, JsonObject]) -> str:
 
 
 def figure_records(folder: pathlib.Path) -> dict[str, JsonObject]:
-    """The records that `reproduce` saved of each figure of a folder: rows, notes, scale, seed and
-    provenance."""
     return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
 
 
 def saved_outcomes(
     paper: str, folder: pathlib.Path, records: Mapping[str, JsonObject], scale: str
 ) -> dict[str, FigureOutcome]:
-    """What a folder holds of a paper's figures, as people see it."""
     return as_shown(
         {
             name: FigureOutcome(
@@ -495,7 +490,6 @@ def _write_report(
     title: str | None = None,
     path: pathlib.Path | None = None,
 ) -> dict[str, FigureOutcome]:
-    """The page of a paper's saved figures; returns their outcomes as the page shows them."""
     outcomes = saved_outcomes(paper, folder, records, scale)
     claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)

@@ -460,7 +460,6 @@ def judged(
     remark: str = "",
     **more: float,
 ) -> Row:
-    """A row of an estimate and of what a rule says about it."""
     return row_of(key, text, paper, ours, rule(ours, *limits, **more), remark=remark)
 
 
@@ -587,8 +586,6 @@ class ClaimStanding(NamedTuple):
 def standings(
     claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterable[Reading] = ()
 ) -> list[ClaimStanding]:
-    """Every claim of the register with its rows, in the order of the paper; a row of an unknown
-    claim is refused."""
     by_claim: dict[str, list[Row]] = {key: [] for key in claims}
     named = {figure: reading for reading in readings for figure in reading.figures}
     for row in rows:

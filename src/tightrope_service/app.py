@@ -50,8 +50,6 @@ ROUTERS = (
 
 
 class Application(FastAPI):
-    """The application, whose answers OpenAPI shows as answers.yaml has them."""
-
     def openapi(self) -> JsonObject:
         if self.openapi_schema is None:
             answers = importlib.resources.files("tightrope_service") / "answers.yaml"

@@ -533,7 +533,6 @@ def fingerprint(public: bytes) -> str:
 
 
 def read_public(public: bytes) -> Ed25519PublicKey:
-    """A public key from PEM. Raises ValueError where it is none of Ed25519."""
     try:
         key = load_pem_public_key(public)
     except Exception:  # ValueError, UnsupportedAlgorithm, and others for what OpenSSL cannot read

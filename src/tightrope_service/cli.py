@@ -121,7 +121,6 @@ def reading(db: str) -> "Iterator[Connection]":
 
 
 def tell(others: Sequence[str], errors: Sequence[str]) -> bool:
-    """Print sentences, and what is wrong; returns whether anything is."""
     for sentence in others:
         typer.echo(f"  {sentence}")
     for sentence in errors:

@@ -441,7 +441,6 @@ class Client:
         params: Mapping[str, str | float | None] | None = None,
         timeout: float | None = None,
     ) -> JsonObject:
-        """One request, sent again while the service is away or busy."""
         limit = self.timeout if timeout is None else timeout
         pause, why = FIRST_PAUSE, ""
         for attempt in range(self.attempts):

@@ -437,7 +437,6 @@ def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
 
 
 def waiting_for_reward(transaction: Transaction, id: str) -> OpenDecision | None:
-    """The open decision of an id; refused where it does not count yet."""
     decision = open_decision(transaction, id)
     if decision is not None and decision.deferred:
         raise Refused(

@@ -44,8 +44,6 @@ class Event(Struct, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class DecisionEvent(Event):
-    """Something that happened to one decision. decision: its id."""
-
     decision: str
 
 

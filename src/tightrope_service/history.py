@@ -369,8 +369,6 @@ class MaskRounds(NamedTuple):
 
 
 class NextRound(NamedTuple):
-    """A round that is not counted yet. baseline: whether it plays the baseline."""
-
     mask: Mask
     baseline: bool
 
@@ -1147,8 +1145,6 @@ def played_arms(history: History) -> dict[str, ArmHistory]:
 
 
 def lead_of(history: History, bounds: Bounds) -> Lead | None:
-    """The arm that leads; None where fewer than two arms have rewards. bounds: of the history's
-    arms."""
     played = played_arms(history)
     ranking = sorted(
         (id for id, arm in played.items() if arm.rewards), key=lambda id: -mean_of(played[id])
@@ -1201,7 +1197,6 @@ def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDiffe
 
 
 def difference(history: History, bounds: Bounds, arm: str, other: str) -> BoundedDifference | None:
-    """The mean reward of one arm less that of another; None where one of both has none."""
     one, two = history.arms[arm], history.arms[other]
     if not one.rewards or not two.rewards:
         return None

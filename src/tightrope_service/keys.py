@@ -93,7 +93,6 @@ class Key(NamedTuple):
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise ValueError where text is neither a name of experiments nor a pattern."""
     if not PATTERN.fullmatch(pattern):
         raise ValueError(
             f"experiments = {pattern!r} is neither a name of experiments nor a pattern of 1 to "
@@ -175,7 +174,6 @@ def digest_of(key: str) -> bytes:
 
 
 def covered(database: Database, key: Key) -> list[JsonObject]:
-    """Name, last event and owner of every experiment that a key is for."""
     with database.read() as connection:
         rows = connection.execute(sa.select(X.name, X.seq, X.owner).order_by(X.name))
         return [dict(row._mapping) for row in rows if key.covers(row.name)]

@@ -67,7 +67,6 @@ def all_webhooks(connection: Connection) -> list[Webhook]:
 
 
 def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
-    """A webhook as the API answers it. counts: of all webhooks' messages, by status."""
     mine = counts.get(hook.id, {})
     return {
         "id": hook.id,
@@ -140,7 +139,6 @@ def remove(connection: Connection, id: int) -> None:
 
 
 def enqueue(connection: Connection, now: int, experiment: str, notice: Notice) -> None:
-    """Write a message for every webhook that is told of such a thing."""
     for hook in covering(connection, experiment):
         put(connection, now, hook, experiment, notice)
 

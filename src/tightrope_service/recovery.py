@@ -533,7 +533,6 @@ class Leases:
         return Lease(int(inserted.inserted_primary_key[0]), 1)
 
     def renew(self, connection: Connection, held: Mapping[str, Lease]) -> list[str]:
-        """Extend the leases of what this process writes; returns what others have taken over."""
         if self.database.sqlite or not held:
             return []
         mine = {

@@ -494,7 +494,6 @@ async def evaluate_policy(name: Name, request: EvaluationRequest, service: Serve
 def log_to_judge(
     connection: Connection, row: int, name: str, query: EvaluationQuery | EvaluationRequest
 ) -> "tuple[Log, str | None]":
-    """The decisions of the log, and the arm that a policy would replace."""
     from .transfer import as_log
 
     spec = rebuild(connection, row, name, 1).experiment.spec

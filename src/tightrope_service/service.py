@@ -239,7 +239,6 @@ def warm_up(spec: ExperimentSpec) -> None:
 
 
 def journal_of(spec: ExperimentSpec, mode: Mode) -> ExperimentJournal:
-    """A new experiment that nobody sees, in a mode."""
     journal = ExperimentJournal(spec.name)
     journal.record(created(spec), 0)
     before = journal.experiment.rollout.mode

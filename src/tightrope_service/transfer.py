@@ -31,8 +31,6 @@ S = snapshots.c
 
 
 class ExportedEnd(NamedTuple):
-    """The last line of an exported log: how many events it has, and the digest of the last."""
-
     events: int
     digest: bytes
 

@@ -326,7 +326,6 @@ class Writer(threading.Thread):
                 command = self.intake.get_nowait()
 
     def _serve(self) -> None:
-        """Run one group: apply pending commands of all experiments, commit their events, answer."""
         answers: list[Answered] = []
         settled: list[Answered] = []  # answers that do not depend on the transaction
         started: list[Command] = []
@@ -473,7 +472,6 @@ class Writer(threading.Thread):
         )
 
     def _after_commit(self) -> None:
-        """Count the events that are on disk now, and shorten the next start where it is time."""
         if self.database.sqlite:
             self.held |= {
                 name: self.owned[name].lease for name in self._written if name in self.owned
@@ -585,7 +583,6 @@ class Writer(threading.Thread):
         return owned
 
     def _shut_down(self) -> None:
-        """The last thing before the process ends: snapshots, and leases for others to take."""
         self.copies.shutdown(cancel_futures=True)
         for owned in self.owned.values():
             if owned.experiment.seq > owned.saved:
@@ -599,7 +596,6 @@ class Writer(threading.Thread):
     # The clock ------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Renew leases, take over what nobody holds, close windows."""
         try:
             with self.database.write() as connection:
                 held = {name: owned.lease for name, owned in self.owned.items()}
@@ -645,7 +641,6 @@ def given_up(transaction: Transaction) -> None:
 
 
 def close_windows(transaction: Transaction) -> Unfinished | bool:
-    """Close the windows that are due, as many as the time allows: others wait too."""
     while (event := transaction.experiment.closing(transaction.now)) is not None:
         transaction.record(event)
         if transaction.over:

@@ -289,7 +289,6 @@ def nearer_to_best(where: str, best: Estimate, middle: Estimate, least: Estimate
 
 
 def safety_costs(result: Result, *apart: str, text: str) -> Row:
-    """The cost of safety: every algorithm but some against UCB."""
     paid = {
         name: paired_mean(final(result, name), final(result, "UCB"))
         for name in result.policies

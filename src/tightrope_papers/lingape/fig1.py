@@ -116,7 +116,6 @@ def score(cases: dict[int, Runs]) -> list[Row]:
 def fewer(
     key: str, cases: dict[int, Runs], name: str, rivals: tuple[str, ...], called: str, paper: str
 ) -> Row:
-    """Fewer samples than some rivals everywhere; shown is the least factor of the first."""
     d, least = lowest({d: factor(runs, rivals[0], name) for d, runs in cases.items()})
     leads = [lead(runs, rival, name) for runs in cases.values() for rival in rivals]
     return row_of(

@@ -139,8 +139,6 @@ def values_tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
 
 
 def values_plot(cases: list[DirectionCase]) -> dict[str, Figure]:
-    """For each direction: every estimate with two standard errors, the policy's own mean as a
-    band."""
     figures: dict[str, Figure] = {}
     for direction in DIRECTIONS:
         chosen = [case for case in cases if case.direction == direction]
