@@ -10,8 +10,7 @@ import pathlib
 import sys
 
 from tightrope_papers import names
-from tightrope_papers.all_papers import COSTS_FILE
-from tightrope_papers.experiment import figure_records, figures, paper_of, time_taken
+from tightrope_papers.experiment import COSTS_FILE, figure_records, figures, paper_of, time_taken
 
 
 def main() -> None:

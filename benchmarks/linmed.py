@@ -8,7 +8,7 @@ difference to SoftUCB that learns online.
 import math
 
 import tightrope as tr
-from tightrope_papers.softucb.settings import ONLINE_ETA, ONLINE_STEP, SIGMAS, synthetic
+from tightrope_papers.softucb.comparison import ONLINE_ETA, ONLINE_STEP, SIGMAS, synthetic
 
 INSTANCES, HORIZON = 40, 2048
 

@@ -19,8 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from tightrope_service.client import Client
-from tightrope_service.simulated_shop import Truth, drive, price_shop
+from tightrope_service.client import Client, Truth, drive, price_shop
 
 DECISIONS, DELAY = 1500, 150
 

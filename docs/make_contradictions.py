@@ -21,12 +21,12 @@ from tightrope.numerics.counts import horizon_radius
 from tightrope.plots import style
 from tightrope.plots.style import svg_text
 from tightrope.policies.conservative.ledger import martingale_radius
-from tightrope_papers.conservative.settings import DELTA, LINEAR
+from tightrope_papers.conservative.measures import DELTA, LINEAR
 from tightrope_papers.lingape.settings import LAM, canonical, near_parallel
 from tightrope_papers.lingape.theory import program
 from tightrope_papers.lipschitz.theory import divergence, printed_level
 from tightrope_papers.semibandits.theory import OPTIMISM_PROBABILITY
-from tightrope_papers.softucb.settings import synthetic
+from tightrope_papers.softucb.comparison import synthetic
 
 PAGES = pathlib.Path(__file__).parent / "results"
 DRAWN = PAGES / "figures" / "contradictions"

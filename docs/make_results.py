@@ -23,8 +23,9 @@ from fresh_seeds import FRESH_NUMBERS, FreshNumbers
 from tightrope.core.files import with_error
 from tightrope.plots import style
 from tightrope.plots.style import theme_colour
-from tightrope_papers import all_papers, names
+from tightrope_papers import names
 from tightrope_papers.experiment import (
+    COSTS_FILE,
     HOW_CLAIMS_STAND,
     PICTURES,
     ROWS,
@@ -34,13 +35,14 @@ from tightrope_papers.experiment import (
     figure_records,
     figures,
     find_paper,
+    in_words,
     paper_of,
     register_of,
     rows_table,
     sentence,
     shortened,
 )
-from tightrope_papers.register import (
+from tightrope_papers.scoring import (
     ASYMPTOTIC,
     CONTRADICTED,
     DEPENDS,
@@ -53,9 +55,9 @@ from tightrope_papers.register import (
     STANDINGS,
     UNDECIDED,
     ClaimStanding,
+    Row,
     counts,
 )
-from tightrope_papers.scoring import Row
 
 PAGES = pathlib.Path(__file__).parent / "results"
 KEPT = PAGES / "rows"  # PAPER/FIGURE.json, as `tightrope reproduce` wrote it
@@ -516,9 +518,9 @@ def prices(now: dict[str, dict[str, ClaimStanding]], saved: dict[str, dict[str, 
         for paper, one in open_
     ]
     lines += cards("prices", ("paper", "claim", "time of one core", "which runs"), rows)
-    took = json.loads(all_papers.COSTS_FILE.read_text())["core seconds"]["paper"]
+    took = json.loads(COSTS_FILE.read_text())["core seconds"]["paper"]
     smaller = [
-        f"{name} of {paper} ({all_papers.in_words(took.get(f'{paper} {name}', math.nan))})"
+        f"{name} of {paper} ({in_words(took.get(f'{paper} {name}', math.nan))})"
         for paper, figures_ in saved.items()
         for name, one in figures_.items()
         if one["scale"] != "paper"
@@ -597,7 +599,7 @@ def outcomes_of(paper: str, saved: dict[str, Any]) -> dict[str, FigureOutcome]:
 def paper_scale(saved: dict[str, dict[str, Any]]) -> list[str]:
     """What was run at paper scale and how long every figure takes there, as
     src/tightrope_papers/costs.json has it."""
-    stored = json.loads(all_papers.COSTS_FILE.read_text())
+    stored = json.loads(COSTS_FILE.read_text())
     took, rows = stored["core seconds"]["paper"], []
     for paper in names():
         for name in figures(paper):
@@ -607,7 +609,7 @@ def paper_scale(saved: dict[str, dict[str, Any]]) -> list[str]:
                     paper,
                     name,
                     {"paper": "yes", "laptop": "no"}.get(scale, scale),
-                    all_papers.in_words(took.get(f"{paper} {name}", math.nan)),
+                    in_words(took.get(f"{paper} {name}", math.nan)),
                 )
             )
     lines = ["# Paper scale: what was run, and how long it took", ""]
@@ -621,8 +623,7 @@ def paper_scale(saved: dict[str, dict[str, Any]]) -> list[str]:
     ]
     lines += ["runs that figures share count for the first"]
     lines += [
-        f"of them. All that is known adds up to {all_papers.in_words(sum(took.values()))} of one "
-        "core.",
+        f"of them. All that is known adds up to {in_words(sum(took.values()))} of one core.",
         "",
     ]
     return lines + table(("paper", "figure", "run", "core time"), rows)

@@ -11,7 +11,7 @@ import pytest
 
 from tightrope_papers import names
 from tightrope_papers.experiment import claim_standings, claims_of
-from tightrope_papers.register import CONTRADICTED, UNDECIDED
+from tightrope_papers.scoring import CONTRADICTED, UNDECIDED
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 RESULTS = DOCS / "results"

@@ -96,7 +96,7 @@ def reproduce(
             progress=meter,
         )
         if paper == "all":
-            from .all_papers import reproduce_all, verdicts
+            from .experiment import reproduce_all, verdicts
 
             page = reproduce_all(run, say)
             if as_json:
@@ -105,7 +105,7 @@ def reproduce(
                 console.print(f"report: {page}")
             return
         if scale == "paper" and paper in names():
-            from .all_papers import hours
+            from .experiment import hours
 
             say("What takes how long (what the folder holds already is not played again):")
             for line in hours(paper, scale, figure or None):
@@ -131,8 +131,7 @@ def reproduce(
 def print_rows(paper: str, outcomes: "Mapping[str, FigureOutcome]") -> None:
     """The comparison with the paper, row by row, and its sum."""
     from .experiment import claim_standings, sentence
-    from .register import counts
-    from .scoring import OURS, ours_in_words
+    from .scoring import OURS, counts, ours_in_words
 
     table = Table("figure", "claim", "what is compared", "paper", "ours", "verdict")
     for name, outcome in outcomes.items():
@@ -154,7 +153,7 @@ def demo(
 ) -> None:
     """Show what the library is for in one page: safe, stopping, learned, sets, prices, logs. Real
     data where they are found."""
-    from .demo.page import run_demo
+    from .demo import run_demo
 
     with Meter(quiet) as meter:
         report = run_demo(out, seed=seed, data=data, workers=workers, say=_say, progress=meter)
@@ -171,9 +170,8 @@ def page_again(
     folder: pathlib.Path, title: str | None, out: pathlib.Path | None
 ) -> pathlib.Path | None:
     """The page of a folder of these commands, written again."""
-    from .all_papers import RECORD, rewrite_reports
-    from .demo.page import RECORD as DEMO, run_demo
-    from .experiment import ROWS, rewrite_report
+    from .demo import RECORD as DEMO, run_demo
+    from .experiment import RECORD, ROWS, rewrite_report, rewrite_reports
 
     path = out or folder / "report.html"
     if (folder / RECORD).exists():

@@ -1,5 +1,5 @@
 """The parts that all reproductions share: finding the papers and their figures, sizes by scale,
-runs that resume, files and a report.
+runs that resume, files and a report, of one paper or of all.
 
 A paper is a package `X` with a TITLE. A figure or table of it is a module `X/figN.py` with the
 functions
@@ -10,8 +10,8 @@ functions
     name, a paragraph or what makes it of the data
 
 A module with a function `data` is a figure; one that redraws its runs or shares its cases stands
-beside it (`fig1_data`, `fig1_score`). Its name on the command line has hyphens instead of
-underscores.
+beside it (`fig1_data`, `fig1_score`), as the figures of a
+paper that is one module do. Its name on the command line has hyphens instead of underscores.
 """
 
 import contextlib
@@ -23,10 +23,11 @@ import pathlib
 import pkgutil
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import urllib.parse
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import markupsafe
 import numpy as np
@@ -46,8 +47,19 @@ from tightrope.simulation.loops import as_worlds
 from tightrope.simulation.run import Meters, silent
 
 from . import names
-from .register import Claim, ClaimStanding, Register, counts, read_register, standings
-from .scoring import OURS, VERDICTS, Row, ours_in_words
+from .scoring import (
+    OURS,
+    STANDINGS,
+    VERDICTS,
+    Claim,
+    ClaimStanding,
+    Register,
+    Row,
+    counts,
+    ours_in_words,
+    read_register,
+    standings,
+)
 
 T = TypeVar("T")
 Players = Mapping[
@@ -147,15 +159,15 @@ def claims_of(paper: str) -> dict[str, Claim]:
 def figures(paper: str) -> dict[str, ModuleType]:
     package = find_paper(paper)
     known: dict[str, ModuleType] = {}
-    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        module = importlib.import_module(info.name)
+    inner = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    for module in (package, *(importlib.import_module(info.name) for info in inner)):
         for start in [
             name.removesuffix("data")
             for name in vars(module)
             if name == "data" or name.endswith("_data")
         ]:
             if hasattr(module, f"{start}score"):
-                known[start.rstrip("_") or info.name.rpartition(".")[2]] = (
+                known[start.rstrip("_") or module.__name__.rpartition(".")[2]] = (
                     _part(module, start) if start else module
                 )
     return {name.replace("_", "-"): known[name] for name in sorted(known)}
@@ -242,8 +254,6 @@ def time_taken(folder: pathlib.Path) -> JsonObject:
 
 
 def run_figure(name: str, module: ModuleType, run: Run) -> FigureOutcome:
-    """The data of one figure, its rows judged, its tables and pictures."""
-
     def of(part: str, data: object, nothing: T) -> T:
         return getattr(module, part)(data) if hasattr(module, part) else nothing
 
@@ -431,15 +441,12 @@ def paper_of(folder: pathlib.Path, records: Mapping[str, JsonObject]) -> str:
 
 
 def figure_records(folder: pathlib.Path) -> dict[str, JsonObject]:
-    """The records that `reproduce` saved of each figure of a folder: rows, notes, scale, seed and
-    provenance."""
     return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
 
 
 def saved_outcomes(
     paper: str, folder: pathlib.Path, records: Mapping[str, JsonObject], scale: str
 ) -> dict[str, FigureOutcome]:
-    """What a folder holds of a paper's figures, as people see it."""
     return as_shown(
         {
             name: FigureOutcome(
@@ -483,7 +490,6 @@ def _write_report(
     title: str | None = None,
     path: pathlib.Path | None = None,
 ) -> dict[str, FigureOutcome]:
-    """The page of a paper's saved figures; returns their outcomes as the page shows them."""
     outcomes = saved_outcomes(paper, folder, records, scale)
     claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)
@@ -585,3 +591,183 @@ def generator(seed: int, *key: int) -> np.random.Generator:
 def unit_vector(rng: np.random.Generator, d: int) -> np.ndarray:
     vector = rng.standard_normal(d)
     return np.asarray(vector / np.linalg.norm(vector))
+
+
+# All papers in one call: a folder for each, what it took where it was measured, and a front page
+# that counts claims by verdict.
+
+
+# the core seconds of every figure, by benchmarks/costs.py from folders that `reproduce` made
+COSTS_FILE = pathlib.Path(__file__).with_name("costs.json")
+RECORD = "all.json"
+FRONT_TITLE = "Structured bandits: the papers' claims, run again"
+Say = Callable[[str], None]
+
+
+def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
+    """Run every figure of every paper under run.out, each paper in a folder of its name, and write
+    run.out/index.html.
+
+    run: as for `reproduce`. say: is told each paper, and at paper scale how long its figures take.
+    What the folder holds of an earlier call is found again; the front page is written after each
+    paper. Returns its path. Raises ValueError where the folder holds another scale or seed.
+    """
+    checks.choice("scale", run.scale, SCALES)
+    record, wanted = run.out / RECORD, {"scale": run.scale, "seed": run.seed}
+    if (
+        record.exists() and (recorded := json.loads(record.read_text())) != wanted
+    ):  # one front page would sum them up as if they were one
+        content = f"scale {recorded['scale']!r} with seed {recorded['seed']}"
+        raise ValueError(
+            f"out = {str(run.out)!r} holds all papers at {content}; choose another folder or "
+            "remove it."
+        )
+    files.write_json(record, wanted)
+    with paper_workers(run) as shared:
+        for paper in names():
+            say(f"{paper}: {find_paper(paper).TITLE}")
+            for line in hours(paper, run.scale) if run.scale == "paper" else ():
+                say(line)
+            try:
+                reproduce(paper, None, replace(shared, out=run.out / paper))
+            finally:
+                page = front_page(run)
+    return page
+
+
+def hours(paper: str, scale: str, chosen: Collection[str] | None = None) -> list[str]:
+    """What a paper's figures (default: all) took where they were measured, in hours of one core, a
+    line each."""
+    known = json.loads(COSTS_FILE.read_text())["core seconds"][scale]
+    return [
+        f"  {paper} {figure}: "
+        + (
+            f"{known[key] / 3600:.2f} h of one core"
+            if (key := f"{paper} {figure}") in known
+            else "not known"
+        )
+        for figure in figures(paper)
+        if chosen is None or figure in chosen
+    ]
+
+
+def in_words(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "not known"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+# What there is ------------------------------------------------------------------------------------
+
+
+class PaperState(NamedTuple):
+    """The content of a paper's folder. counts: of its claims by verdict. seconds: of all cores, for
+    its figures."""
+
+    counts: Mapping[str, int]
+    seconds: float
+    figures: Mapping[str, str]  # name -> "12 rows in 3 s", "not run: ..." or "not yet"
+
+
+def state_of(paper: str, run: Run) -> PaperState:
+    folder = run.out / paper
+    outcomes = saved_outcomes(paper, folder, records_of(run, folder), run.scale)
+    took = {name: time_taken(folder / name) for name in outcomes}
+    states = dict.fromkeys(figures(paper), "not yet")
+    for name, outcome in outcomes.items():
+        spent = in_words(took[name].get("seconds", math.nan))
+        states[name] = f"{len(outcome.rows)} rows in {spent}"
+        if not outcome.rows and outcome.notes.startswith("Not run: "):
+            states[name] = outcome.notes
+    seconds = sum(one.get("core seconds", 0.0) for one in took.values())
+    return PaperState(counts(claim_standings(paper, outcomes)), seconds, states)
+
+
+def verdicts(run: Run) -> JsonObject:
+    return {
+        "scale": run.scale,
+        "claims": {paper: dict(state_of(paper, run).counts) for paper in names()},
+    }
+
+
+def front_page(
+    run: Run, title: str | None = None, path: pathlib.Path | None = None
+) -> pathlib.Path:
+    path = path or run.out / "index.html"
+    states = {paper: state_of(paper, run) for paper in names()}
+    total = {
+        key: sum(one.counts[key] for one in states.values())
+        for key in next(iter(states.values())).counts
+    }
+
+    def link(paper: str, words: str) -> str:
+        page = run.out / paper / "report.html"
+        if not page.exists():
+            return words
+        place = pathlib.Path(os.path.relpath(page.resolve(), path.parent.resolve())).as_posix()
+        return markupsafe.Markup('<a href="{}">{}</a>').format(urllib.parse.quote(place), words)
+
+    def row(words: str, number_of: Mapping[str, int], seconds: float) -> list[str]:
+        time = in_words(seconds).replace(" ", "\N{NO-BREAK SPACE}") if seconds else "–"
+        return [words, *(str(number_of[key]) for key in ("all", *STANDINGS)), time]
+
+    rows = [
+        row(link(paper, find_paper(paper).TITLE), one.counts, one.seconds)
+        for paper, one in states.items()
+    ]
+    rows.append(row("all papers", total, sum(one.seconds for one in states.values())))
+    detail = [
+        [link(paper, paper), name, state]
+        for paper, one in states.items()
+        for name, state in one.figures.items()
+    ]
+    missing = sum(state == "not yet" for *_, state in detail)
+    lead = (
+        f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none "
+        "from a reader's eye."
+    )
+    if run.scale == "smoke":
+        lead += " This scale only checks that the experiments run, so nothing is judged."
+    if missing:
+        lead += (
+            f" {missing} of {len(detail)} figures are not there yet: the same command goes on "
+            "from here."
+        )
+    columns = ["paper", "claims", *STANDINGS, "core time"]
+    sections = [
+        Section(
+            "Papers",
+            "The worst row decides about a claim, of those that count; a paper's page has every "
+            "row with its test. Core time is that of all cores together.",
+            [],
+            [Table(columns, rows, aligned=False, stacked=True)],
+        ),
+        Section(
+            "Figures and tables",
+            "",
+            [],
+            [Table(["paper", "figure", "what there is"], detail, aligned=False)],
+        ),
+    ]
+    origin: dict[str, object] = {"command": store.command(), "seed": run.seed}
+    return write_page(
+        path, title or FRONT_TITLE, lead, sections, origin | store.versions() | store.machine()
+    )
+
+
+def rewrite_reports(
+    folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None
+) -> pathlib.Path:
+    """Write the pages of a folder of `reproduce_all` again, each paper's and the front page, whose
+    path is returned.
+
+    title: of the front page. path: where it is written, with links to the papers' pages, which stay
+    in the folder.
+    """
+    record = json.loads((folder / RECORD).read_text())
+    for paper in names():
+        if figure_records(folder / paper):
+            rewrite_report(folder / paper)
+    return front_page(Run(record["scale"], folder, seed=record["seed"]), title, path)

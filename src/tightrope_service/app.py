@@ -21,12 +21,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import RedirectResponse
 
-from . import keys, routes
+from . import JsonObject, keys, routes
 from .board import PATH, router as board
 from .commands import compile_common
 from .database import MOST_REWRITTEN, Database
 from .errors import MICROSECONDS, Refused, not_valid
-from .extras import JsonObject
 from .http import FastRoutes, LimitedProtocol, Limits, refusal
 from .service import Histories, Service
 from .settings import Settings, logger, start_logs
@@ -51,8 +50,6 @@ ROUTERS = (
 
 
 class Application(FastAPI):
-    """The application, whose answers OpenAPI shows as answers.yaml has them."""
-
     def openapi(self) -> JsonObject:
         if self.openapi_schema is None:
             answers = importlib.resources.files("tightrope_service") / "answers.yaml"

@@ -17,11 +17,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, ValidationError
 
-from . import board_view, commands, outbox
+from . import JsonObject, board_view, commands, outbox
 from .board_view import certificate_chart, page_of, short, signed
 from .commands import issue
 from .errors import Refused, RepeatedName, not_valid, once_each
-from .extras import JsonObject
 from .history import History
 from .http import service_of
 from .keys import SESSION_SECONDS, Key, covered
@@ -109,7 +108,6 @@ def arms_request(text: str) -> ArmsRequest:
 
 
 def read_as(model: type[M], value: JsonObject) -> M:
-    """A value as the API reads it. Raises Refused with its sentence."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -266,7 +264,6 @@ async def logout(request: Request) -> Response:
 @router.get("")
 @behind_login
 async def all_experiments(request: Request) -> Response:
-    """Every experiment that the key is for, in a line."""
     service = service_of(request)
     listed, archived, with_archived = [], 0, "archived" in request.query_params
     for row in await asyncio.to_thread(covered, service.database, request.state.key):
@@ -336,7 +333,6 @@ def spec_page(
 @router.post("/new")
 @behind_login
 async def new(request: Request) -> Response:
-    """Create an experiment. A refusal is shown at the spec, with all that was typed."""
     service, fields = service_of(request), await form(request)
     key = await signed_in(service, request, "admin")
     check_token(request, fields.get("token", ""))
@@ -377,7 +373,6 @@ async def experiment_page(
 
 
 async def page_variables(service: Service, name: str, key: Key) -> JsonObject:
-    """The page's contents for the holder of a key, as of now."""
     standing = await service.ask(name, commands.describe_standing)
     variables: JsonObject = await with_history(
         service, name, standing, functools.partial(page_of, standing)
@@ -455,7 +450,6 @@ async def certificate_file(request: Request, name: str) -> Response:
 @router.get("/experiments/{name}/confirm")
 @behind_login
 async def confirm(request: Request, name: str) -> Response:
-    """Say what a change will do, and ask whether it is meant."""
     service, query = service_of(request), dict(request.query_params)
     await signed_in(service, request, "admin")
     return page(
@@ -473,7 +467,6 @@ class Change(NamedTuple):
 
 
 def change_of(action: str, texts: dict[str, str]) -> Change:
-    """A change from the fields of a form. Raises Refused where they say none."""
     if action == "mode":
         mode = mode_change(texts)
         return Change(
@@ -559,7 +552,6 @@ async def act(request: Request, name: str, action: str) -> Response:
 
 
 async def new_arms(request: Request, name: str, fields: dict[str, str]) -> Response:
-    """Add arms; a refusal is shown at the form, with all that was typed."""
     service, typed = service_of(request), fields.get("arms", "").replace("\r\n", "\n")
     key = await signed_in(service, request, "admin")
     try:
@@ -570,7 +562,6 @@ async def new_arms(request: Request, name: str, fields: dict[str, str]) -> Respo
 
 
 def mode_change(texts: dict[str, str]) -> ModeChange:
-    """A mode from the form's fields. Refused with 422 where they are not one."""
     fields: JsonObject = {"mode": texts.get("mode"), "why": texts.get("why", "")}
     try:
         if texts.get("share"):

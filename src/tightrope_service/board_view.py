@@ -7,10 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from . import history as lead
+from . import JsonObject, history as lead
 from .certificate import charge, contradictions, promised
 from .errors import timestamp
-from .extras import JsonObject
 from .history import (
     BARS,
     ERROR,
@@ -60,7 +59,6 @@ def signed(value: float) -> str:
 
 
 def shown(spec: ExperimentSpec, value: float) -> str:
-    """A reward in the unit of the spec."""
     return f"{short(spec.factor * value)} {spec.unit.name}" if spec.unit else short(value)
 
 
@@ -180,7 +178,6 @@ def verdict_of(
 
 
 def date_words(history: History, arm: str) -> str:
-    """When it will be known whether an arm is the best, if things stay as they are."""
     forecast = lead.forecast(history, lead.bounds_if_alike(history), arm)
     if forecast.seconds is None or forecast.why:
         return "when it will be known cannot be said yet"
@@ -225,7 +222,6 @@ def against(spec: ExperimentSpec, estimate: JsonObject | None) -> str:
 
 
 def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]:
-    """Which arm leads, by how much, how sure that is, and when it will be known."""
     if not history.rewards:
         return ["it cannot be said yet which arm leads: no reward has come"]
     leader = lead.lead_of(history, bounds)
@@ -565,7 +561,6 @@ def budget_chart(points: list[Point], least: float | None, marks: Marks) -> Json
 def share_chart(
     history: History, points: list[Point], styles: list[str]
 ) -> tuple[JsonObject | None, list[tuple[str, str]]]:
-    """Shares of arms over time, and the legend (class, name)."""
     groups: dict[str, list[int]] = {}
     for k, style in enumerate(styles):
         groups.setdefault(style, []).append(k)

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from tightrope.extend import bounds_of
 
-from . import events
+from . import JsonObject, events
 from .errors import timestamp
-from .extras import JsonObject
+from .events import baselines_of
 from .history import (
     ASSUMING,
     BARS,
@@ -25,7 +25,6 @@ from .history import (
     promised_bounds,
     winner,
 )
-from .rounds import baselines_of
 from .spec import ExperimentSpec
 
 # The assumptions behind a certificate's numbers, in words, each with what the log of the experiment
@@ -534,7 +533,6 @@ def fingerprint(public: bytes) -> str:
 
 
 def read_public(public: bytes) -> Ed25519PublicKey:
-    """A public key from PEM. Raises ValueError where it is none of Ed25519."""
     try:
         key = load_pem_public_key(public)
     except Exception:  # ValueError, UnsupportedAlgorithm, and others for what OpenSSL cannot read

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .extras import require
+from . import require
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -121,7 +121,6 @@ def reading(db: str) -> "Iterator[Connection]":
 
 
 def tell(others: Sequence[str], errors: Sequence[str]) -> bool:
-    """Print sentences, and what is wrong; returns whether anything is."""
     for sentence in others:
         typer.echo(f"  {sentence}")
     for sentence in errors:
@@ -458,8 +457,7 @@ def simulate_traffic(
     """A simulated shop asks for prices, sells, and reports sales late. Prints the true budget,
     which only it knows."""
     require(("httpx",))
-    from .client import Client
-    from .simulated_shop import drive, price_shop
+    from .client import Client, drive, price_shop
 
     shop = price_shop(season, alpha)
     with Client(url.split(","), key, experiment, timeout=60.0) as client:

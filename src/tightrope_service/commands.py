@@ -16,12 +16,11 @@ import sqlalchemy as sa
 from tightrope import Session
 from tightrope.extend import policy_to_spec
 
-from . import events, transfer
+from . import JsonObject, events, transfer
 from .certificate import certificate
 from .errors import MICROSECONDS, Refused, invalid, timestamp
 from .events import OpenDecision
 from .experiment import Experiment, decide as draw
-from .extras import JsonObject
 from .log import Author, ExperimentJournal, LogEntry, snapshots
 from .recovery import Snapshot, write_snapshot
 from .requests import MOST_ITEMS, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
@@ -438,7 +437,6 @@ def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
 
 
 def waiting_for_reward(transaction: Transaction, id: str) -> OpenDecision | None:
-    """The open decision of an id; refused where it does not count yet."""
     decision = open_decision(transaction, id)
     if decision is not None and decision.deferred:
         raise Refused(

@@ -16,7 +16,7 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
-from .extras import JsonObject
+from . import JsonObject
 
 if TYPE_CHECKING:
     import sqlite3

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from .extras import JsonObject
+from . import JsonObject
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -12,14 +12,23 @@ from tightrope.extend import Context, flatten, policy_from_spec, policy_to_spec
 from tightrope.numerics.states import copied
 from tightrope.policies.conservative.holdings import holdings, ledger_of
 
-from . import events
+from . import JsonObject, events
 from .errors import MICROSECONDS, Refused, about_one_row, invalid
-from .events import Decided, OpenDecision, OpenDecisions, RolloutChoice
-from .extras import JsonObject
+from .events import (
+    EMPTY,
+    Decided,
+    OpenDecision,
+    OpenDecisions,
+    RolloutChoice,
+    Round,
+    arm_number,
+    is_one_row,
+    lacks_baseline,
+    read_round,
+)
 from .history import MaskedBudget, NextRound, segment_values
 from .requests import DecisionRequest
 from .rollout import MODES, PLAYED, Rollout
-from .rounds import EMPTY, Round, arm_number, is_one_row, lacks_baseline, read_round
 from .spec import (
     GREATEST,
     LEAST,

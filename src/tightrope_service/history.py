@@ -16,10 +16,9 @@ from msgspec.structs import astuple
 from tightrope.extend import ConfidenceSequence, bounds_of
 from tightrope.policies.conservative.ledger import SLOPES, sum_bound
 
-from . import events
+from . import JsonObject, events
 from .errors import MICROSECONDS, Refused
-from .extras import JsonObject
-from .rounds import baselines_of, lacks_baseline, longest_row
+from .events import baselines_of, lacks_baseline, longest_row
 from .spec import OTHER, ExperimentSpec, FeatureReader, Numbers, numbers_of
 
 # Tests of a promise's assumptions on the log: do means stay, do delays depend on rewards, which
@@ -370,8 +369,6 @@ class MaskRounds(NamedTuple):
 
 
 class NextRound(NamedTuple):
-    """A round that is not counted yet. baseline: whether it plays the baseline."""
-
     mask: Mask
     baseline: bool
 
@@ -1148,8 +1145,6 @@ def played_arms(history: History) -> dict[str, ArmHistory]:
 
 
 def lead_of(history: History, bounds: Bounds) -> Lead | None:
-    """The arm that leads; None where fewer than two arms have rewards. bounds: of the history's
-    arms."""
     played = played_arms(history)
     ranking = sorted(
         (id for id, arm in played.items() if arm.rewards), key=lambda id: -mean_of(played[id])
@@ -1202,7 +1197,6 @@ def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDiffe
 
 
 def difference(history: History, bounds: Bounds, arm: str, other: str) -> BoundedDifference | None:
-    """The mean reward of one arm less that of another; None where one of both has none."""
     one, two = history.arms[arm], history.arms[other]
     if not one.rewards or not two.rewards:
         return None

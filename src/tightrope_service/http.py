@@ -16,8 +16,8 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from . import JsonObject
 from .errors import Refused, RepeatedName, not_valid, once_each
-from .extras import JsonObject
 from .keys import Key, Role
 from .log import Author
 from .requests import TEXT, BatchRequest
@@ -79,7 +79,6 @@ Served = Annotated[Service, Depends(service)]
 
 
 async def author(request: Request) -> Author:
-    """Who sent the request, by its key: for routes behind `needs`."""
     key: Key = request.state.key
     return key.author
 
@@ -274,8 +273,6 @@ class FastRoute(APIRoute):
 
 
 class FastRoutes:
-    """ASGI middleware: requests of fast routes go to them at once, all others on to `app`."""
-
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
         self.app = app
         self.routes = [

@@ -15,10 +15,9 @@ from typing import Literal, NamedTuple, get_args
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import log as audit
+from . import JsonObject, log as audit
 from .database import Database
 from .errors import MICROSECONDS, Refused
-from .extras import JsonObject
 from .log import COMMAND_LINE, Author, experiments, keys, sessions
 from .settings import logger, wall_clock
 
@@ -94,7 +93,6 @@ class Key(NamedTuple):
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise ValueError where text is neither a name of experiments nor a pattern."""
     if not PATTERN.fullmatch(pattern):
         raise ValueError(
             f"experiments = {pattern!r} is neither a name of experiments nor a pattern of 1 to "
@@ -176,7 +174,6 @@ def digest_of(key: str) -> bytes:
 
 
 def covered(database: Database, key: Key) -> list[JsonObject]:
-    """Name, last event and owner of every experiment that a key is for."""
     with database.read() as connection:
         rows = connection.execute(sa.select(X.name, X.seq, X.owner).order_by(X.name))
         return [dict(row._mapping) for row in rows if key.covers(row.name)]

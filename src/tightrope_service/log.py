@@ -28,12 +28,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Connection
 
-from . import events as domain_events
+from . import JsonObject, events as domain_events
 from .database import Database
 from .errors import timestamp
 from .events import TYPES, Decided, Event
 from .experiment import Experiment
-from .extras import JsonObject
 
 # The tables. `migrations/` makes them; a test compares both.
 

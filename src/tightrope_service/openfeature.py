@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .extras import JsonObject, require
+from . import JsonObject, new_id, require
 
 # Before what needs it, so that those without it read a sentence.
 require(("openfeature", "httpx"), "openfeature")
@@ -27,7 +27,6 @@ from openfeature.provider import AbstractProvider, Metadata  # noqa: E402
 from openfeature.track import TrackingEventDetails  # noqa: E402
 
 from .client import Client, Rejected, RemoteDecision, Unavailable  # noqa: E402
-from .extras import new_id  # noqa: E402
 
 T = TypeVar("T")
 Whole = dict[str, str | float | list[str] | list[float]]  # a decision as the value of a flag

@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from pydantic_core import to_json
 from sqlalchemy.engine import Connection
 
+from . import JsonObject
 from .certificate import Notice
 from .errors import MICROSECONDS, Refused, timestamp
-from .extras import JsonObject
 from .log import outbox, webhook_told, webhooks
 
 WAITING_STATUS, DELIVERED_STATUS, FAILED_STATUS = "waiting", "delivered", "failed"
@@ -67,7 +67,6 @@ def all_webhooks(connection: Connection) -> list[Webhook]:
 
 
 def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
-    """A webhook as the API answers it. counts: of all webhooks' messages, by status."""
     mine = counts.get(hook.id, {})
     return {
         "id": hook.id,
@@ -140,7 +139,6 @@ def remove(connection: Connection, id: int) -> None:
 
 
 def enqueue(connection: Connection, now: int, experiment: str, notice: Notice) -> None:
-    """Write a message for every webhook that is told of such a thing."""
     for hook in covering(connection, experiment):
         put(connection, now, hook, experiment, notice)
 

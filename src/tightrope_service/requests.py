@@ -12,9 +12,9 @@ from pydantic import (
     model_validator,
 )
 
+from . import JsonObject
 from .certificate import NoticeKind
 from .errors import Addressable, Number, Refused, Strict, not_valid
-from .extras import JsonObject
 from .spec import ArmId, Arms, Mode, RawRow, Row, Share
 
 MOST_ITEMS = 10_000  # items of a batch

@@ -18,10 +18,9 @@ import numpy as np
 from tightrope.core import streams
 from tightrope.extend import ConfidenceSequence
 
+from . import JsonObject
 from .errors import Refused
-from .events import Decided, ModeChanged, Reward
-from .extras import JsonObject
-from .rounds import Round
+from .events import Decided, ModeChanged, Reward, Round
 from .spec import ExperimentSpec, Mode, RolloutSpec
 
 # Evidence of a rollout: is the policy better than the baseline, or worse? From propensities and

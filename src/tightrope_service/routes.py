@@ -14,13 +14,12 @@ from sqlalchemy.engine import Connection
 from tightrope import Session
 from tightrope.core.files import plain
 
-from . import commands, log, outbox
+from . import JsonObject, commands, log, new_id, outbox
 from .certificate import NOTICE_KINDS, public_key
 from .commands import issue
 from .database import AT_ONCE
 from .errors import Refused, invalid, microseconds, timestamp, unknown_experiment
 from .events import Decided
-from .extras import JsonObject, new_id
 from .history import promised_bounds, segment_report
 from .http import (
     ArmKey,
@@ -495,7 +494,6 @@ async def evaluate_policy(name: Name, request: EvaluationRequest, service: Serve
 def log_to_judge(
     connection: Connection, row: int, name: str, query: EvaluationQuery | EvaluationRequest
 ) -> "tuple[Log, str | None]":
-    """The decisions of the log, and the arm that a policy would replace."""
     from .transfer import as_log
 
     spec = rebuild(connection, row, name, 1).experiment.spec

@@ -23,16 +23,15 @@ import numpy as np
 from tightrope.extend import label
 from tightrope.logs import Log
 
-from . import log
+from . import JsonObject, log
 from .database import Database
 from .errors import Refused, invalid, unknown_experiment
 from .events import ArmsAdded, Cancelled, Decided, Expired, ModeChanged, Rewarded
 from .experiment import created, decide
-from .extras import JsonObject
 from .history import History
 from .keys import KeyRing
-from .leases import Leases
 from .log import CERTIFYING, UNKNOWN, Author, ExperimentJournal, secret
+from .recovery import Leases
 from .requests import DecisionRequest, EvaluationRequest
 from .settings import Settings, logger
 from .spec import ArmSpec, ExperimentSpec, Mode, check_size, made_oracle
@@ -240,7 +239,6 @@ def warm_up(spec: ExperimentSpec) -> None:
 
 
 def journal_of(spec: ExperimentSpec, mode: Mode) -> ExperimentJournal:
-    """A new experiment that nobody sees, in a mode."""
     journal = ExperimentJournal(spec.name)
     journal.record(created(spec), 0)
     before = journal.experiment.rollout.mode

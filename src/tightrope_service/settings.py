@@ -11,7 +11,7 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from structlog.typing import FilteringBoundLogger
 
-from .extras import JsonObject
+from . import JsonObject
 
 
 def wall_clock() -> int:

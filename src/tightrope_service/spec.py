@@ -265,8 +265,6 @@ Numbers = (
 
 
 class FeatureReader:
-    """Raw values as numbers, by the encoder of an experiment."""
-
     def __init__(self, fitted: FittedEncoder, experiment: str) -> None:
         self.encoder = Encoder.from_dict(fitted.model_dump(mode="json"))
         self.kinds: dict[str, Kind] = {name: column.kind for name, column in fitted.columns.items()}
@@ -361,8 +359,6 @@ def moment_of(value: Any) -> datetime.datetime | None:
 
 
 def numbers_of(reader: FeatureReader | None, context: Any, experiment: str) -> Numbers | None:
-    """The context of a request in numbers. reader: of an experiment whose spec has features. Raises
-    Refused."""
     if context is None:
         return None
     if reader is not None:
@@ -841,8 +837,6 @@ def completed(plain: JsonObject, defaults: JsonObject) -> JsonObject:
 
 
 def made_policy(spec: ExperimentSpec) -> Policy:
-    """The policy of a spec with its floor and its guarantee. Raises ValueError in the library's
-    words."""
     try:
         return _made_policy(spec)
     except TypeError as error:  # an unknown parameter
@@ -898,8 +892,6 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
 
 
 def check_baseline(spec: ExperimentSpec) -> None:
-    """Raise ValueError where a spec hides its baseline from the rollout, the arms and the
-    certificate."""
     for where, parameters in (
         ("policy", {} if isinstance(spec.policy, str) else spec.policy),
         ("guarantee", spec.guarantee),
@@ -933,8 +925,6 @@ def check_alpha(spec: ExperimentSpec) -> None:
 
 
 def check_rewards(spec: ExperimentSpec) -> None:
-    """Raise ValueError where the range of rewards is said in two ways, or the default reward is
-    outside it."""
     if (
         spec.rewards is not None
         and spec.rollout is not None
@@ -963,7 +953,6 @@ def check_rewards(spec: ExperimentSpec) -> None:
 
 
 def check_segments(spec: ExperimentSpec) -> None:
-    """Raise ValueError where there is nothing to tell apart by segment, or too much."""
     if spec.segments is None:
         return
     if spec.arms is None:
@@ -1142,7 +1131,6 @@ def made_oracle(spec: ExperimentSpec) -> Oracle | None:
 
 
 def check_rollout(spec: ExperimentSpec) -> None:
-    """Raise ValueError where there is nothing that a policy could be rolled out beside."""
     rollout = spec.rollout
     if rollout is None:
         return
@@ -1179,8 +1167,6 @@ def check_spec(spec: ExperimentSpec) -> None:
 
 
 def made_session(spec: ExperimentSpec, policy: Policy | None = None) -> Session:
-    """The session that a spec describes. policy: that it plays; None: as the spec says. Raises
-    ValueError in the library's words."""
     described: JsonObject = {"arms": None, "dimension": spec.row_length}
     names = None
     if spec.arms is not None:

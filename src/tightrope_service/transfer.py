@@ -17,24 +17,20 @@ from tightrope import logs
 from tightrope.core import files
 from tightrope.logs import formats
 
-from . import log
+from . import JsonObject, log
 from .database import Database
 from .errors import timestamp
-from .events import Cancelled, Decided, Expired, Rewarded
+from .events import Cancelled, Decided, Expired, Rewarded, is_one_row, lacks_baseline, longest_row
 from .experiment import Experiment
-from .extras import JsonObject
 from .log import START, LogEntry, chained, events, experiments, secrets_table, snapshots
 from .recovery import Snapshot, erased_rounds, rebuild, replay, restored, verify
 from .requests import Shown
-from .rounds import is_one_row, lacks_baseline, longest_row
 from .spec import Numbers, is_raw_row, numbers_of
 
 S = snapshots.c
 
 
 class ExportedEnd(NamedTuple):
-    """The last line of an exported log: how many events it has, and the digest of the last."""
-
     events: int
     digest: bytes
 

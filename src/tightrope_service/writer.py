@@ -32,10 +32,9 @@ from .certificate import Notice
 from .database import Database
 from .errors import MICROSECONDS, Refused, invalid, unknown_experiment
 from .events import Decided, Event
-from .experiment import created
-from .leases import Lease, Leases, OwnedExperiment
+from .experiment import Experiment, created
 from .log import UNKNOWN, Author, ExperimentJournal, LogEntry, secrets_table
-from .recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
+from .recovery import Lease, Leases, Snapshot, rebuild, recover, was_erased, write_snapshot
 from .settings import Settings, logger, metrics
 from .spec import ExperimentSpec
 
@@ -93,6 +92,84 @@ class Command:
             failed,
         )
         self.author = author
+
+
+# decisions and assignments in a snapshot that the writer packs itself; larger ones are made by
+# another thread from the log
+LIGHT = 1500
+MARKS = 100  # in the time within which a decision may be cancelled
+# events for each decision that a snapshot writes: with many of them it is worth its time less often
+OPEN_WEIGHT = 4
+
+
+class OwnedExperiment:
+    """A live experiment that this process writes: its row in the database, its fence, and entries
+    that are not on disk yet."""
+
+    def __init__(self, lease: Lease, journal: ExperimentJournal, saved: int) -> None:
+        self.lease, self.row, self.journal = lease, lease.row, journal
+        self.new: list[LogEntry] = []
+        self.saved = (
+            saved  # of the last snapshot; what was replayed behind it counts towards the next one
+        )
+        self.closing = False  # whether its windows are being closed
+        self.at_risk: bool | None = (
+            # whether the budget was told to be below its least; None: since this process has it,
+            # neither
+            None
+        )
+        self.looked, self.looked_at = (
+            0,
+            -math.inf,
+        )  # the last event at the last look at all of it, and the count of seconds then
+        # the last event that is surely longer ago than a decision may be cancelled, whatever the
+        # clock says
+        self.shown = 0
+        self.marks = deque(
+            [(time.monotonic(), self.experiment.seq)]
+        )  # by the computer's count of seconds, which nobody sets
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.journal.experiment
+
+    def mark(self) -> None:
+        """Note how far the log is, to know later what is older than `cancel_within`."""
+        experiment = self.experiment
+        within, now = experiment.spec.cancel_within, time.monotonic()
+        if within is None:
+            return
+        if not self.marks or now - self.marks[-1][0] >= within / MARKS:
+            self.marks.append((now, experiment.seq))
+        while self.marks and now - self.marks[0][0] > within:
+            self.shown = self.marks.popleft()[1]
+
+    def due_for_notice(self, seconds: float) -> bool:
+        """Whether something is new since a look that is so long ago, or that was before the end."""
+        now, archived = time.monotonic(), self.experiment.status == "archived"
+        if self.experiment.seq == self.looked or not (archived or now - self.looked_at >= seconds):
+            return False
+        self.looked, self.looked_at = self.experiment.seq, now
+        return True
+
+    def due(self, every: int) -> bool:
+        """Whether a snapshot is worth its time. It writes every open decision, and what the rollout
+        keeps behind the oldest of them: that may be as many as there ever were, so for these alone
+        the log at most doubles between two."""
+        evidence_weight = min(
+            OPEN_WEIGHT * len(self.experiment.rollout.evidence.waiting), self.saved
+        )
+        written = max(len(self.experiment.open), len(self.experiment.assignments))
+        return self.experiment.seq - self.saved >= max(
+            every, OPEN_WEIGHT * written, evidence_weight
+        )
+
+    @property
+    def light(self) -> bool:
+        experiment = self.experiment
+        book = experiment.session._book
+        kept = len(experiment.rollout.evidence.waiting) + len(experiment.assignments)
+        return len(book.open) + len(book.closed) + kept <= LIGHT
 
 
 class Transaction:
@@ -249,7 +326,6 @@ class Writer(threading.Thread):
                 command = self.intake.get_nowait()
 
     def _serve(self) -> None:
-        """Run one group: apply pending commands of all experiments, commit their events, answer."""
         answers: list[Answered] = []
         settled: list[Answered] = []  # answers that do not depend on the transaction
         started: list[Command] = []
@@ -396,7 +472,6 @@ class Writer(threading.Thread):
         )
 
     def _after_commit(self) -> None:
-        """Count the events that are on disk now, and shorten the next start where it is time."""
         if self.database.sqlite:
             self.held |= {
                 name: self.owned[name].lease for name in self._written if name in self.owned
@@ -508,7 +583,6 @@ class Writer(threading.Thread):
         return owned
 
     def _shut_down(self) -> None:
-        """The last thing before the process ends: snapshots, and leases for others to take."""
         self.copies.shutdown(cancel_futures=True)
         for owned in self.owned.values():
             if owned.experiment.seq > owned.saved:
@@ -522,10 +596,10 @@ class Writer(threading.Thread):
     # The clock ------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Renew leases, take over what nobody holds, close windows."""
         try:
             with self.database.write() as connection:
-                for name in self.leases.renew(connection, self.owned):
+                held = {name: owned.lease for name, owned in self.owned.items()}
+                for name in self.leases.renew(connection, held):
                     del self.owned[name]
                 free = self.leases.free(connection, self.owned)
                 calm = self.failing is not None and time.monotonic() - self.failed >= RETRY_SECONDS
@@ -567,7 +641,6 @@ def given_up(transaction: Transaction) -> None:
 
 
 def close_windows(transaction: Transaction) -> Unfinished | bool:
-    """Close the windows that are due, as many as the time allows: others wait too."""
     while (event := transaction.experiment.closing(transaction.now)) is not None:
         transaction.record(event)
         if transaction.over:

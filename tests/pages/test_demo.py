@@ -5,16 +5,16 @@ import re
 
 import numpy as np
 import pytest
+from tightrope.numerics.statistics import standard_error
 from typer.testing import CliRunner
 
 from planted import measured_in_a_browser
 from tiers import thorough
 from tightrope.cli.application import app
-from tightrope.core.files import standard_error
 from tightrope.pages import slug
 from tightrope.results import Result
-from tightrope_papers.conservative.settings import ranked_baseline
-from tightrope_papers.demo import DemoSetting, guarantees, page, structures
+from tightrope_papers.conservative.measures import ranked_baseline
+from tightrope_papers.demo import DemoSetting, guarantees, run_demo, structures
 
 SIZE = 0.02
 
@@ -31,7 +31,7 @@ def demo(tmp_path_factory):
             "pooch.retrieve", lambda *words, **options: (_ for _ in ()).throw(OSError("no network"))
         )
         patch.chdir(out)
-        yield page.run_demo(out / "demo", size=SIZE, say=said.append), said
+        yield run_demo(out / "demo", size=SIZE, say=said.append), said
 
 
 @thorough
@@ -167,7 +167,7 @@ def test_another_version_plays_in_a_folder_of_its_own_and_is_not_refused(tmp_pat
     before = DemoSetting(tmp_path)
     folder = before.runs
     assert before.play("price")["out"] == folder / "price"
-    monkeypatch.setattr("tightrope_papers.demo.CODE", ["other sources"])
+    monkeypatch.setattr("tightrope_papers.demo.structures.CODE", ["other sources"])
     assert DemoSetting(tmp_path).runs != folder == before.out / "runs" / folder.name
 
 

@@ -12,10 +12,9 @@ from typer.testing import CliRunner
 import tightrope
 from tightrope.cli.application import app
 from tightrope.problems import Bernoulli
-from tightrope_papers import all_papers, experiment, names
+from tightrope_papers import experiment, names
 from tightrope_papers.experiment import FigureOutcome, Run, claims_of, figures, reproduce
-from tightrope_papers.register import counts
-from tightrope_papers.scoring import Row
+from tightrope_papers.scoring import Row, counts
 
 
 def saves(paper, chosen, run):
@@ -49,10 +48,10 @@ def test_an_interrupted_run_of_all_keeps_the_pages_of_finished_papers_and_goes_o
             raise KeyboardInterrupt
         return saves(paper, chosen, run)
 
-    monkeypatch.setattr(all_papers, "reproduce", stops)
+    monkeypatch.setattr(experiment, "reproduce", stops)
     said = []
     with pytest.raises(KeyboardInterrupt):
-        all_papers.reproduce_all(Run("laptop", tmp_path, workers=1), said.append)
+        experiment.reproduce_all(Run("laptop", tmp_path, workers=1), said.append)
     assert len(said) == len(set(begun)) == 3
     page = (tmp_path / "index.html").read_text()
     assert [f'href="{paper}/report.html"' in page for paper in names()] == [
@@ -61,9 +60,9 @@ def test_an_interrupted_run_of_all_keeps_the_pages_of_finished_papers_and_goes_o
     assert "2 of " in page
     assert "figures are not there yet" in page
     with pytest.raises(ValueError, match="holds all papers at scale 'laptop' with seed 0"):
-        all_papers.reproduce_all(Run("smoke", tmp_path))
-    monkeypatch.setattr(all_papers, "reproduce", saves)
-    page = all_papers.reproduce_all(Run("laptop", tmp_path, workers=1)).read_text()
+        experiment.reproduce_all(Run("smoke", tmp_path))
+    monkeypatch.setattr(experiment, "reproduce", saves)
+    page = experiment.reproduce_all(Run("laptop", tmp_path, workers=1)).read_text()
     assert all(f'href="{paper}/report.html"' in page for paper in names())
     assert f"{len(names())} of " in page
     assert f"{len(names())} contradicted" in page
@@ -128,8 +127,8 @@ def test_paper_scale_says_the_hours_of_every_figure_of_a_paper_before_it_starts(
     tmp_path, monkeypatch
 ):
     said = []
-    monkeypatch.setattr(all_papers, "reproduce", lambda *given: said.append(given[0]))
-    all_papers.reproduce_all(Run("paper", tmp_path), said.append)
+    monkeypatch.setattr(experiment, "reproduce", lambda *given: said.append(given[0]))
+    experiment.reproduce_all(Run("paper", tmp_path), said.append)
     said_before = {
         paper: {line.split(":")[0].strip() for line in said[: said.index(paper)]}
         for paper in names()

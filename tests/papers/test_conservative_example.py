@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tightrope_papers.conservative import theory
-from tightrope_papers.conservative.settings import ALPHA, DELTA
+from tightrope_papers.conservative.measures import ALPHA, DELTA
 
 MEANS, SPREADS, BASELINE = np.array([0.65, 0.6, 0.5, 0.2]), np.array([0.3, 0.0, 0.1, 0.2]), 2
 

@@ -15,10 +15,10 @@ from tightrope.problems import Bernoulli
 from tightrope.solvers.programs import lipschitz_lower_bound
 from tightrope_papers import names
 from tightrope_papers.conservative.fig4 import LOWER_QUANTILE, UPPER_QUANTILE
-from tightrope_papers.conservative.settings import DELTA, guard, variant
+from tightrope_papers.conservative.measures import DELTA, guard, variant
 from tightrope_papers.experiment import claim_standings
 from tightrope_papers.lipschitz.theory import divergence, evidence, printed_level
-from tightrope_papers.register import CONTRADICTED
+from tightrope_papers.scoring import CONTRADICTED
 from tightrope_papers.semibandits.theory import OPTIMISM_PROBABILITY
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"

@@ -3,8 +3,7 @@ short leave it open."""
 
 from types import SimpleNamespace
 
-from tightrope_papers.openbandit import values
-from tightrope_papers.openbandit.values import DIRECTIONS, DirectionCase
+from tightrope_papers.openbandit import DIRECTIONS, DirectionCase, pooled_score
 from tightrope_papers.scoring import Estimate
 
 OWN = 0.004
@@ -20,7 +19,7 @@ def case(value, se, campaign="men", verdict="better"):
 
 
 def verdict(*cases):
-    (row,) = values.pooled_score(list(cases))
+    (row,) = pooled_score(list(cases))
     return row.verdict
 
 
@@ -38,4 +37,4 @@ def test_refused_cases_are_left_out():
     refused = case(100.0, 1.0, verdict="not enough overlap: nothing can be said")
     assert refused.refused
     assert verdict(refused, *[case(OWN, 0.1 * OWN)] * 2) == "reproduced"
-    assert list(values.pooled_score([refused])) == []
+    assert list(pooled_score([refused])) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tightrope_papers import scoring
-from tightrope_papers.register import (
+from tightrope_papers.scoring import (
     ASYMPTOTIC,
     CONTRADICTED,
     DEPENDS,
@@ -15,27 +15,25 @@ from tightrope_papers.register import (
     NO_DATA,
     NOT_JUDGED,
     NOT_SHOWN,
+    OURS,
     REPRODUCED,
     UNDECIDED,
     Claim,
-    Reading,
-    counts,
-    read_register,
-    register_claims,
-    standings,
-)
-from tightrope_papers.scoring import (
-    OURS,
     Estimate,
     Judgement,
+    Reading,
     Row,
+    counts,
     estimate,
     in_reading,
     paired_mean,
     quotient,
     ratio,
+    read_register,
+    register_claims,
     row_of,
     share,
+    standings,
 )
 
 YES, PARTLY, NO, OPEN = scoring.VERDICTS

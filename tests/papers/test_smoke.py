@@ -19,8 +19,7 @@ from tightrope_papers.experiment import (
     figures,
     reproduce,
 )
-from tightrope_papers.register import KINDS
-from tightrope_papers.scoring import OURS, VERDICTS
+from tightrope_papers.scoring import KINDS, OURS, VERDICTS
 
 FIGURES = [(paper, figure) for paper in names() for figure in figures(paper)]
 QUICK = {

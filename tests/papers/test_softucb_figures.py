@@ -13,14 +13,15 @@ from tightrope_papers.softucb import fig1, theory
 from tightrope_papers.softucb.comparison import (
     FORMS,
     RIVALS,
+    STARTS,
     TUNING,
     ComparisonCase,
     compare,
     judge,
     score,
+    synthetic,
     tables,
 )
-from tightrope_papers.softucb.settings import STARTS, synthetic
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
 rng = np.random.default_rng(0)

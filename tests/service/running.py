@@ -19,9 +19,8 @@ import uuid
 import psycopg
 from postgres import server
 
-from tightrope_service import commands
+from tightrope_service import commands, new_id
 from tightrope_service.client import Client
-from tightrope_service.extras import new_id
 from tightrope_service.log import rows_and_names
 from tightrope_service.recovery import check_snapshots, replay, verify
 from tightrope_service.requests import DecisionRequest, RewardRequest

@@ -7,7 +7,7 @@ from browser import COMMAND, Browser
 from running import Process
 
 from tightrope_service.board_view import slices
-from tightrope_service.simulated_shop import drive, price_shop
+from tightrope_service.client import drive, price_shop
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from browser import AXE, COMMAND, Browser
 from running import Process
 
-from tightrope_service.simulated_shop import drive, price_shop
+from tightrope_service.client import drive, price_shop
 
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="there is no Chromium here")
 

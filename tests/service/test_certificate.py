@@ -21,13 +21,13 @@ from tightrope_service.certificate import (
     fingerprint,
     public_key,
 )
+from tightrope_service.client import Shop, drive, price_shop
 from tightrope_service.commands import issue
 from tightrope_service.database import Database
 from tightrope_service.history import POINTS, History
 from tightrope_service.log import events
 from tightrope_service.requests import ModeChange
 from tightrope_service.service import Histories
-from tightrope_service.simulated_shop import Shop, drive, price_shop
 
 
 class Local:

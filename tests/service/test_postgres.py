@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from postgres import server
 from running import PRICES, Process, crash, create, decide, reward, service_at, state, until
 
-from tightrope_service import commands, leases, writer
+from tightrope_service import commands, writer
 from tightrope_service.client import Client, Unavailable
 from tightrope_service.database import Database
 from tightrope_service.errors import Refused
@@ -70,7 +70,7 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
 def test_batches_windows_and_erasures_in_parts(fresh, clock, monkeypatch):
     """Large ones: a batch that goes on in later parts, a snapshot from the log, an erasure behind
     it, windows that close one by one."""
-    monkeypatch.setattr(leases, "LIGHT", 5)
+    monkeypatch.setattr(writer, "LIGHT", 5)
     monkeypatch.setattr(writer, "GROUP_SECONDS", 0.005)
     rows = [[0.125, 0.5], [0.25, 0.75]]
     asked = [

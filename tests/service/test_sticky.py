@@ -21,7 +21,7 @@ from running import (
     until,
 )
 
-from tightrope_service import commands, leases, log
+from tightrope_service import commands, log, writer
 from tightrope_service.errors import Refused
 from tightrope_service.log import snapshots
 from tightrope_service.requests import ArmChange, ModeChange
@@ -178,10 +178,10 @@ def test_what_was_erased_is_not_kept(service):
 
 
 @pytest.mark.parametrize(
-    "most", [leases.LIGHT, -1]
+    "most", [writer.LIGHT, -1]
 )  # a snapshot that the writer packs, and one from the log
 def test_no_snapshot_names_a_subject_that_was_erased(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(leases, "LIGHT", most)
+    monkeypatch.setattr(writer, "LIGHT", most)
     with service_at(tmp_path / "a.db", Clock(), snapshot_every=1) as service:
         create(service, STICKY)
         for n in range(6):

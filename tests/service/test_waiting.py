@@ -24,7 +24,6 @@ from running import (
 from tightrope_service import (
     commands,
     experiment as deciding,
-    leases,
     log,
     service as warm_up,
     writer,
@@ -125,7 +124,7 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
 
 @pytest.mark.parametrize("heavy", [False, True])
 def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
-    monkeypatch.setattr(leases, "LIGHT", 10 if heavy else 10**6)
+    monkeypatch.setattr(writer, "LIGHT", 10 if heavy else 10**6)
     monkeypatch.setattr(writer, "GROUP_SECONDS", 0.01)
     create(two, {"name": "e", "policy": "LinUCB", "arms": TWO, "dimension": 2, "window": None})
     rows = {"context": [[0.125, 0.5], [0.25, 1.0]]}
@@ -158,7 +157,7 @@ def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
 def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(
     tmp_path, clock, monkeypatch
 ):
-    monkeypatch.setattr(leases, "LIGHT", 5)
+    monkeypatch.setattr(writer, "LIGHT", 5)
     with service_at(tmp_path / "a.db", clock, snapshot_every=20) as service:
         create(service, SPEC)
         for n in range(60):

@@ -8,11 +8,15 @@ import tightrope as tr
 from standard import unit_rows
 from tiers import thorough
 from tightrope_papers.lingape.fig2 import audit
-from tightrope_papers.lingape.settings import GAP, SETTINGS, THETA_BOUND, canonical, near_parallel
-from tightrope_papers.lingape.shortcuts import (
+from tightrope_papers.lingape.settings import (
+    GAP,
+    SETTINGS,
+    THETA_BOUND,
     adaptive_by_phase,
+    canonical,
     fixed_sequence,
     gap_stop,
+    near_parallel,
     rage_by_phase,
     static_pulls,
     static_stop,

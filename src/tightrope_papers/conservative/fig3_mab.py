@@ -30,7 +30,10 @@ from ..scoring import (
     row_of,
 )
 from .measures import (
+    SIGMA,
     ModelRuns,
+    bernoulli_models,
+    budget_monitor,
     budget_panels,
     budgets,
     by_model,
@@ -38,6 +41,7 @@ from .measures import (
     extreme_models,
     final,
     in_per_cent,
+    line_up,
     lower,
     panels,
     parallel,
@@ -46,9 +50,9 @@ from .measures import (
     reduction,
     relative,
     summary,
+    told_baseline,
     worst_models_of_draws,
 )
-from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, told_baseline
 
 RANK = 4
 SCALE = 0.5  # of psi: rewards in [0, 1] are 1/2-sub-Gaussian
@@ -285,7 +289,6 @@ def nearer_to_best(where: str, best: Estimate, middle: Estimate, least: Estimate
 
 
 def safety_costs(result: Result, *apart: str, text: str) -> Row:
-    """The cost of safety: every algorithm but some against UCB."""
     paid = {
         name: paired_mean(final(result, name), final(result, "UCB"))
         for name in result.policies

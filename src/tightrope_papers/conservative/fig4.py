@@ -27,15 +27,16 @@ from ..scoring import (
     rare,
     row_of,
 )
-from .measures import final, safety
-from .settings import (
+from .measures import (
     ALPHA,
     DELTA,
     SIGMA,
     Instance,
     bernoulli_models,
     budget_monitor,
+    final,
     guard,
+    safety,
     told_baseline,
     unconstrained,
     variant,

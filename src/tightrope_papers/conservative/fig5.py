@@ -27,8 +27,10 @@ from ..scoring import (
     row_of,
 )
 from .measures import (
+    DELTA,
     BoundConstants,
     allowance,
+    budget_monitor,
     budgets,
     clucb2t_plays,
     clucb2t_regret,
@@ -37,13 +39,15 @@ from .measures import (
     granted_rounds,
     lower,
     parallel,
+    ranked_baseline,
     recovery_round,
     reduced_by_more,
     relative,
     rounds_from_which_longer_periods_help,
     summary,
+    told_baseline,
+    unconstrained,
 )
-from .settings import DELTA, budget_monitor, ranked_baseline, told_baseline, unconstrained
 
 RANK = 10
 ALPHA = 0.01

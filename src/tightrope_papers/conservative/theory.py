@@ -48,7 +48,7 @@ from ..scoring import (
     ratio,
     row_of,
 )
-from .settings import (
+from .measures import (
     ALPHA,
     DELTA,
     LINEAR,

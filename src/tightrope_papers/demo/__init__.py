@@ -1,57 +1,68 @@
-"""The mission in one page: six sections, and `page` that puts them together."""
+"""The mission in one page: six sections in turn, and the page that puts them together."""
 
 import pathlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from tightrope.extend import Arguments
-from tightrope.plots.style import Palette
+from tightrope.core import files
+from tightrope.pages import Section, write_page
+from tightrope.simulation import store
 from tightrope.simulation.run import Meters, silent
-from tightrope.simulation.store import CODE, digest
 
-TWIN = "Synthetic twin, because the data are not here:"
+from . import guarantees, structures
+from .structures import DemoSetting
+
+RECORD = "demo.json"  # what the page can be made from again
+SECTIONS: Mapping[str, Callable[[DemoSetting], Section]] = {
+    "safe": guarantees.safe_section,
+    "stop": guarantees.stop_section,
+    "width": structures.width_section,
+    "sets": structures.sets_section,
+    "price": structures.price_section,
+    "log": guarantees.log_section,
+}
+TITLE = "tightrope: structured bandits in six parts"
+LEAD = "What the library is for. Every sentence of a result is computed from the runs of this page."
 
 
-@dataclass(frozen=True)
-class DemoSetting:
-    """Settings of the demo. size: share of the full numbers of rounds and replications, in (0,
-    1]."""
+class Demo(NamedTuple):
+    page: pathlib.Path
+    sections: list[Section]
 
-    out: pathlib.Path
-    seed: int = 0
-    data: str | None = None
-    workers: int | None = None
-    size: float = 1.0
-    say: Callable[[str], None] = print
-    progress: Meters = silent
-    palette: Palette = field(default_factory=Palette)
 
-    def of(self, number: int, least: int) -> int:
-        return max(least, round(number * self.size))
+def run_demo(
+    out: pathlib.Path,
+    *,
+    seed: int = 0,
+    data: str | None = None,
+    workers: int | None = None,
+    size: float = 1.0,
+    title: str | None = None,
+    path: pathlib.Path | None = None,
+    say: Callable[[str], None] = print,
+    progress: Meters = silent,
+) -> Demo:
+    """Run all sections, keeping what is finished in folders under out, and write the page, path or
+    out/report.html.
 
-    @property
-    def runs(self) -> pathlib.Path:
-        """The folder of runs: those of each version of the sources by themselves, so that a new one
-        plays anew."""
-        return self.out / "runs" / digest(CODE)[:8]
-
-    def play(self, label: str, known: bool = True) -> Arguments:
-        """Arguments of a simulation whose finished parts are kept and found again. known: its
-        number of rounds."""
-        return {
-            "seed": self.seed,
-            "workers": self.workers,
-            "out": self.runs / label,
-            "progress": self.progress(label, known),
-        }
-
-    @staticmethod
-    def folder(label: str, source: str) -> str:
-        """The folder of a section's runs: those of a synthetic twin lie beside those of the data,
-        which may come later."""
-        return f"{label}, twin" if source.startswith(TWIN) else label
-
-    def report_missing(self, error: Exception) -> str:
-        """Say that data are missing; returns what the page says of it."""
-        self.say(str(error))
-        return f"{TWIN} {error}"
+    data: folder of the data sets. size: share of the full numbers of rounds and replications, in
+    (0, 1]. say: is told which data are missing; a labelled synthetic twin stands in for them.
+    """
+    setting = DemoSetting(out, seed, data, workers, size, say, progress)
+    sections, seconds = [], {}
+    for name, section in SECTIONS.items():
+        began = time.monotonic()
+        sections.append(section(setting))
+        seconds[name] = time.monotonic() - began
+    took = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
+    origin = {
+        "command": store.command(),
+        "seed": seed,
+        "time": f"{sum(seconds.values()):.0f} s: {took}",
+    } | store.versions()
+    page = write_page(path or out / "report.html", title or TITLE, LEAD, sections, origin)
+    files.write_json(
+        out / RECORD, {"seed": seed, "data": data, "size": size, "versions": store.versions()}
+    )
+    return Demo(page, sections)

@@ -29,8 +29,8 @@ from tightrope.plots.style import picture
 from tightrope.problems.data import DataNotFound, open_bandit
 from tightrope.simulation.simulate import fixed_size
 
-from ..conservative.settings import budget_monitor, ranked_baseline
-from . import DemoSetting
+from ..conservative.measures import budget_monitor, ranked_baseline
+from .structures import DemoSetting
 
 # (a) Safe: a shop at real conversion rates, and a promise that it sells hardly less than its known
 # offer would have sold.

@@ -1,8 +1,11 @@
-"""Sections whose subject is a structure: (c) a learned width of a linear model, (d) sets, (e)
-prices on a curve."""
+"""The setting of the demo, and sections whose subject is a structure: (c) a learned width
+of a linear model, (d) sets, (e) prices on a curve."""
 
+import pathlib
 import time
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +22,64 @@ from tightrope import (
     simulate,
     train_softucb,
 )
-from tightrope.extend import SetValue
+from tightrope.extend import Arguments, SetValue
 from tightrope.pages import Section, Table, result_summary
 from tightrope.plots import style
 from tightrope.plots.figures import draw_bands, draw_regret
-from tightrope.plots.style import picture, shares
+from tightrope.plots.style import Palette, picture, shares
 from tightrope.problems.data import DataNotFound, find, movielens, ratings_file
+from tightrope.simulation.run import Meters, silent
+from tightrope.simulation.store import CODE, digest
 
 from ..softucb.comparison import unit_arms
-from . import DemoSetting
+
+TWIN = "Synthetic twin, because the data are not here:"
+
+
+@dataclass(frozen=True)
+class DemoSetting:
+    """Settings of the demo. size: share of the full numbers of rounds and replications, in (0,
+    1]."""
+
+    out: pathlib.Path
+    seed: int = 0
+    data: str | None = None
+    workers: int | None = None
+    size: float = 1.0
+    say: Callable[[str], None] = print
+    progress: Meters = silent
+    palette: Palette = field(default_factory=Palette)
+
+    def of(self, number: int, least: int) -> int:
+        return max(least, round(number * self.size))
+
+    @property
+    def runs(self) -> pathlib.Path:
+        """The folder of runs: those of each version of the sources by themselves, so that a new one
+        plays anew."""
+        return self.out / "runs" / digest(CODE)[:8]
+
+    def play(self, label: str, known: bool = True) -> Arguments:
+        """Arguments of a simulation whose finished parts are kept and found again. known: its
+        number of rounds."""
+        return {
+            "seed": self.seed,
+            "workers": self.workers,
+            "out": self.runs / label,
+            "progress": self.progress(label, known),
+        }
+
+    @staticmethod
+    def folder(label: str, source: str) -> str:
+        """The folder of a section's runs: those of a synthetic twin lie beside those of the data,
+        which may come later."""
+        return f"{label}, twin" if source.startswith(TWIN) else label
+
+    def report_missing(self, error: Exception) -> str:
+        """Say that data are missing; returns what the page says of it."""
+        self.say(str(error))
+        return f"{TWIN} {error}"
+
 
 # (c) Learn the width: SoftUCB's confidence width from the trajectories of one past user, tried on
 # new ones.

@@ -43,6 +43,7 @@ from .settings import (
     all_methods,
     at_least_times,
     factor,
+    fixed_sequence,
     lead,
     lines,
     lowest,
@@ -50,9 +51,10 @@ from .settings import (
     no_errors,
     others_err,
     samples,
+    static_pulls,
+    static_stop,
     table as sample_table,
 )
-from .shortcuts import fixed_sequence, static_pulls, static_stop
 
 NOT_THEIRS = (  # what else a user wants to know, at d = 5
     ("LinGapE (ε = 0) beats XY-static with the constant √2", SQRT2),
@@ -114,7 +116,6 @@ def score(cases: dict[int, Runs]) -> list[Row]:
 def fewer(
     key: str, cases: dict[int, Runs], name: str, rivals: tuple[str, ...], called: str, paper: str
 ) -> Row:
-    """Fewer samples than some rivals everywhere; shown is the least factor of the first."""
     d, least = lowest({d: factor(runs, rivals[0], name) for d, runs in cases.items()})
     leads = [lead(runs, rival, name) for runs in cases.values() for rival in rivals]
     return row_of(

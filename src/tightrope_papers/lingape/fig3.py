@@ -25,13 +25,13 @@ from .settings import (
     STATIC,
     ZERO,
     Runs,
+    adaptive_by_phase,
     at_least_times,
     no_errors,
     static,
     uniform,
     user_article,
 )
-from .shortcuts import adaptive_by_phase
 
 ADAPTIVE_SETTINGS: Arguments = {"delta": DELTA, "noise": NOISE, "first_width": 1.0}
 GRID = 1.01  # rounds between two looks at XY-static's data: a stop is seen at most 1 % late

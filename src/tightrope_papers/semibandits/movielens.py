@@ -61,9 +61,6 @@ ALMOST_TEN_SHARE = 0.05  # a gain from which "almost 10 %" counts: half of it
 
 
 class RewardCell(NamedTuple):
-    """Data, reading and k of a cell, and the reward of every trial after the last round by
-    algorithm."""
-
     source: str
     reading: str
     k: int

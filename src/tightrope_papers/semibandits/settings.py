@@ -173,8 +173,6 @@ NOTES = (
 
 
 class MovieLensRelease(NamedTuple):
-    """A data set at hand and the values of k it has users for."""
-
     name: str
     path: pathlib.Path
     ks: tuple[int, ...]

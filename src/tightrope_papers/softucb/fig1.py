@@ -34,7 +34,7 @@ from ..scoring import (
     ratio,
     row_of,
 )
-from .settings import (
+from .comparison import (
     LARGE_ETA,
     OFFLINE_ETA,
     ONLINE_ETA,
@@ -340,7 +340,6 @@ def side_by_side(
     label: str,
     rounds: np.ndarray | None = None,
 ) -> Figure:
-    """Curves of beta and of the regret; rounds: of both, else they are counted."""
     fig, axes = style.figure(2)
     for ax, curves, name in zip(axes, (betas, regrets), ("beta", label), strict=True):
         looks = style.Palette()

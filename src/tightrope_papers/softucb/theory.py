@@ -31,7 +31,7 @@ from ..scoring import (
     row_of,
     within,
 )
-from .settings import OFFLINE_ETA, SIGMAS, SMALL_ETA, WatchElimination, synthetic, train
+from .comparison import OFFLINE_ETA, SIGMAS, SMALL_ETA, WatchElimination, synthetic, train
 
 D, NOISE, MASS = 10, SIGMAS["0.5"], 0.99
 LEARNED_BETA, FRESH_GAMMA, SMALL_BETA = (
