@@ -27,6 +27,7 @@ from tightrope_papers.lingape.theory import program
 from tightrope_papers.lipschitz.theory import divergence, printed_level
 from tightrope_papers.semibandits.theory import OPTIMISM_PROBABILITY
 from tightrope_papers.softucb.comparison import synthetic
+from tightrope_papers.softucb.theory import POOR_ARMS_PLAYER, poor_arms, regret_bound
 
 PAGES = pathlib.Path(__file__).parent / "results"
 DRAWN = PAGES / "figures" / "contradictions"
@@ -286,6 +287,27 @@ def draw_bound_holds() -> Figure:
     return fig
 
 
+def draw_theorem_1() -> Figure:
+    """Regret among many poor arms, and the bound."""
+    fig, ax = panel("rounds T", "regret")
+    rounds = np.arange(50, 3001, 50)
+    for number, K in ((1, 5000), (2, 1000), (0, 50)):
+        found = tr.simulate(
+            poor_arms(K),
+            POOR_ARMS_PLAYER,
+            horizon=3000,
+            replications=8,
+            checkpoints=rounds,
+        )
+        mean = found.regret["SoftUCB"].mean(axis=0)
+        curve(ax, rounds, mean, number, f"K = {K:,}, mean of 8 runs")
+    bound = [regret_bound(1.0, int(T), d=2, mass=1.0) for T in rounds]
+    ax.plot(rounds, bound, color=style.INK, linestyle="--", label="Theorem 1")
+    ax.set_ylim(bottom=0)
+    style.legend(ax)
+    return fig
+
+
 def draw_elimination() -> Figure:
     """Regret of SoftUCB and LinUCB by beta."""
     fig, ax = panel("β of both", "regret after 1,024 rounds")
@@ -399,6 +421,7 @@ PICTURES = {
     "lemma-8": draw_lemma_8,
     "psi-below-width": draw_width,
     "random-gap": draw_random_gap,
+    "theorem-1": draw_theorem_1,
     "tighter-bound": draw_determinant,
     "worst-model": draw_worst_model,
 }

@@ -302,9 +302,9 @@ def place_of(name: str) -> str | None:
     of_families = {
         "classic": ("classic",),
         "linear": ("linear",),
-        "regression": ("linear",),
+        "squarecb": ("linear",),
         "softucb": ("linear",),
-        "exploration": ("classic",),
+        "explore": ("classic",),
         "conservative": ("conservative", "conservative, linear", "sets"),
         "semibandits": ("sets",),
         "lipschitz": ("metric",),

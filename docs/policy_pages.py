@@ -22,12 +22,12 @@ MATHEMATICS = pathlib.Path(__file__).resolve().parent / "mathematics"
 FAMILIES = {
     "classic": "Independent arms",
     "linear": "Linear rewards",
-    "regression": "Any regression of the rewards",
+    "squarecb": "Any regression of the rewards",
     "softucb": "Widths learned from data",
     "conservative": "Conservative exploration",
     "identification": "Best-arm identification",
     "semibandits": "Sets of arms",
-    "exploration": "Exploration around any policy",
+    "explore": "Exploration around any policy",
     "lipschitz": "Arms with a metric",
 }
 PLAYS = {
@@ -80,7 +80,7 @@ LATE = {  # by family; {moves}: how choices behave while nothing new is known
         f"{DRAWS} Probabilities are exact at the time of each decision. The online rule moves "
         f"beta when a reward is learned. {ORDER}"
     ),
-    "regression": f"{DRAWS} Probabilities are exact at the time of each "
+    "squarecb": f"{DRAWS} Probabilities are exact at the time of each "
     f"decision, "
     f"whatever is "
     f"open. {ORDER}",
@@ -116,7 +116,7 @@ LATE = {  # by family; {moves}: how choices behave while nothing new is known
     f"after later "
     f"sets were "
     f"chosen. {{moves}} {ORDER}",
-    "exploration": "The floor holds for every decision, whatever is open; the "
+    "explore": "The floor holds for every decision, whatever is open; the "
     "rest is as "
     "for the "
     "inner policy.",

@@ -47,7 +47,6 @@ from .policies.linear.linmed import LinMED
 from .policies.linear.lints import LinTS
 from .policies.linear.linucb import OFUL, LinUCB
 from .policies.linear.logisticts import LogisticTS
-from .policies.linear.squarecb import SquareCB
 from .policies.lipschitz.cklucb import CKLUCB
 from .policies.lipschitz.hoo import HOO
 from .policies.lipschitz.oslb import OSLB
@@ -64,6 +63,7 @@ from .policies.semibandits.combucb1 import CombUCB1
 from .policies.semibandits.escb import ESCB
 from .policies.semibandits.pc2ucb import PC2UCB
 from .policies.softucb import SoftUCB
+from .policies.squarecb import SquareCB
 from .results import Identification, PairedComparison, Result, load
 from .session.decisions import Decision
 from .session.journal import Journal

@@ -5,12 +5,12 @@ import re
 
 import numpy as np
 import pytest
-from tightrope.numerics.statistics import standard_error
 from typer.testing import CliRunner
 
 from planted import measured_in_a_browser
 from tiers import thorough
 from tightrope.cli.application import app
+from tightrope.extend import standard_error
 from tightrope.pages import slug
 from tightrope.results import Result
 from tightrope_papers.conservative.measures import ranked_baseline

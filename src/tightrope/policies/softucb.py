@@ -6,21 +6,25 @@ width is to be learned from past trajectories by `train_softucb`, or online.
 The default width is in standard errors of the estimate, with the noise learned from the residuals:
 1.25 where features are new in every round, 2 where arms stay. A slack has two widths in it, so that
 1.25 does what LinUCB does with 2.5. Among arms that stay it follows a wrong one for good in 1 to 16
-% of runs, which new features would end. beta = 1, the start of Algorithm 1, is too wide by a factor
-of three to ten for rewards in [0, 1]: while no arm is eliminated gamma is 0 and play is uniform,
-and the gradient of Eq 15 sees nothing but the widths, which push beta up; on ten classes of
-handwritten digits that is half of 4,000 rounds.
-Bound: 4 sqrt(2) beta sqrt(T d log(1 + T/d)) pseudo-regret where beta covers the truth (Theorem 1);
-none for the online rule. Features that change every round: Lemma 2 is about one round, so it holds
-as it stands where gamma comes from that round's slack, as "fresh" does; the slack of the round
-before is that of other arms, so "lagged" is fresh there. Theorem 1 sums the lemma's regret of a
-round over the widths, whose sum is bounded for any sequence of features: it keeps its form, with
-one beta for all rounds.
+% of runs, which new features would end. beta = 1 is too wide by a factor of three to ten for
+rewards in [0, 1]: while no arm is eliminated gamma is 0 and play is uniform, and the gradient of Eq
+15 sees nothing but the widths, which push beta up; on ten classes of handwritten digits that is
+half of 4,000 rounds.
+Bound: with a fixed beta that covers the truth (Eq 3), timing="fresh", features no longer than 1 and
+lam >= 1, E R_T <= 2 sqrt(2) (K + 1) beta sqrt(T d ln(1 + T / (lam d))) + (1 - mass) T max gap, also
+for features that change every round. Theorem 1, 4 sqrt(2) beta delta sqrt(T d log(alpha + T / d))
+for delta near 1 and gamma of Lemma 2, has no K and is false as printed: many poor arms that look
+alike are played until the good one is found by chance, see docs/results/contradictions/theorem-1.md
+for the counterexample and the proof. "lagged" is fresh for features that change every round, as the
+slack of the round before is that of other arms. None is known for the online rule.
 Source: Yang & Toni 2020, "Differentiable linear bandit algorithm", Algorithm 1, Eqs 6-9, Lemma 2
 and Eqs 13-15.
-Deviations: gamma = 0 where Eq 9 is negative or no arm is eliminated; beta is kept >= beta_min, for
-beta = 0 leaves no slack to divide by; the paper's delta of Eq 9 is called mass. shared=False keeps
-a theta for each arm.
+Deviations: by default the width is in standard errors, with the noise learned and an intercept
+(beta=1, say, is as printed); gamma = 0 where Eq 9 is negative or no arm is eliminated; beta is kept
+>= beta_min, for beta = 0 leaves no slack to divide by; the paper's delta of Eq 9 is called mass.
+Online, the scores of past rounds stay as they were at the beta of their round, where Eq 15 has them
+at the present one; with beta=None the width moves by the derivative by beta, without the factor of
+the noise. shared=False keeps a theta for each arm.
 Per round: that of LinUCB, with new features twice, plus K exponentials (2 K when online).
 """
 

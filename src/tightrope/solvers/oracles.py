@@ -535,7 +535,7 @@ def meet_in_the_middle(
     )
     exact = listed == int((loss <= gap).sum())
     full = [lists[k, halves[k], : sizes[k]] for k in range(2)]
-    first, second = best_pair(*full, left, least)
+    first, second = best_pair(full[0], full[1], left, least)
     if first < 0:
         return best, exact
     bits = [int(rows[row, 2]) for rows, row in zip(full, (first, second), strict=True)]

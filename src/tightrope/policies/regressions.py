@@ -9,15 +9,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...compiled.kernels import lean
-from ...core import checks
-from ...core.fields import Count, Finite, Given, Scratch, Stored, choice, flag, real, unchecked
-from ...core.policy import Policy, policy
-from ...core.verbs import Arms, allowed, value_or
-from ...numerics.counts import argmax, count_eligible
-from ...numerics.noise import Noise, bounded, enter, new_noise, noise_scale, note
-from ...numerics.posterior import categorical
-from ...numerics.ridge import ALIKE, learn, predict
+from ..compiled.kernels import lean
+from ..core import checks
+from ..core.fields import Count, Finite, Given, Scratch, Stored, choice, flag, real, unchecked
+from ..core.policy import Policy, policy
+from ..core.verbs import Arms, allowed, value_or
+from ..numerics.counts import argmax, count_eligible
+from ..numerics.noise import Noise, bounded, enter, new_noise, noise_scale, note
+from ..numerics.posterior import categorical
+from ..numerics.ridge import ALIKE, learn, predict
 
 ACCEPTED = (
     "an object with partial_fit and predict (scikit-learn), one with learn_one and predict_one "

@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...compiled.kernels import jit, lean
-from ...core import checks
-from ...core.fields import Count, Given, Scratch, flag, real, unchecked
-from ...core.policy import Policy, policy
-from ...core.types import Arguments
-from ...numerics.counts import fill_proportions, intervals
-from ...numerics.noise import Noise, new_noise, noise_scale, take_in
-from ...numerics.posterior import categorical
-from ...numerics.ridge import Ridge, new_model, predict, regained, regressions
-from ..bases import KnowsChances, RidgePolicy
+from ..compiled.kernels import jit, lean
+from ..core import checks
+from ..core.fields import Count, Given, Scratch, flag, real, unchecked
+from ..core.policy import Policy, policy
+from ..core.types import Arguments
+from ..numerics.counts import fill_proportions, intervals
+from ..numerics.noise import Noise, new_noise, noise_scale, take_in
+from ..numerics.posterior import categorical
+from ..numerics.ridge import Ridge, new_model, predict, regained, regressions
+from .bases import KnowsChances, RidgePolicy
 from .regressions import SCHEDULE, Gaps, SquareCB as AnySquareCB, current_gamma, fixed_gamma, weigh
 
 
