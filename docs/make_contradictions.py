@@ -5,7 +5,6 @@ the numbers that contradict a claim.
 function of its own, which tests/papers/test_contradictions.py holds against the claim.
 """
 
-import json
 import math
 import pathlib
 import re
@@ -14,19 +13,15 @@ from collections.abc import Iterable
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy import special, stats
+from scipy import special
 
 import tightrope as tr
-from tightrope.numerics.counts import horizon_radius
 from tightrope.plots import style
 from tightrope.plots.style import svg_text
-from tightrope.policies.conservative.ledger import martingale_radius
-from tightrope_papers.conservative.measures import DELTA, LINEAR
 from tightrope_papers.lingape.settings import LAM, canonical, near_parallel
 from tightrope_papers.lingape.theory import program
 from tightrope_papers.lipschitz.theory import divergence, printed_level
 from tightrope_papers.semibandits.theory import OPTIMISM_PROBABILITY
-from tightrope_papers.softucb.comparison import synthetic
 from tightrope_papers.softucb.theory import POOR_ARMS_PLAYER, poor_arms, regret_bound
 
 PAGES = pathlib.Path(__file__).parent / "results"
@@ -35,7 +30,6 @@ KEPT = PAGES / "rows"
 TWO_ARMS = np.array([0.9, 0.5])  # means of the SoftUCB that can be computed exactly
 SHARPNESS, EXACT_ROUNDS = 5.0, 10  # its gamma, and how many rounds it plays
 GAPS = (0.1, 0.2, 0.3, 0.4, 0.5)  # of canonical arms
-LEARNED_BETA = 0.81  # mean of beta-hat in the rows of softucb theory, d = 10 and noise .5
 SHORTEST, LONGEST, RATE = 100, 1000, 0.05  # rounds between checkpoints, and alpha
 
 
@@ -87,56 +81,6 @@ def exact_slope(beta: float, step: float = 1e-4) -> float:
     return (exact_softucb(beta + step)[0] - exact_softucb(beta - step)[0]) / (2 * step)
 
 
-def uncovered(
-    beta: float, d: int = 10, arms: int = 50, noise: float = 0.5, rounds: int = 100, runs: int = 400
-) -> float:
-    """How often beta ||x|| is no bound for some arm after so many uniform plays of 50 random arms,
-    as Figure 1 has them."""
-    rng = np.random.default_rng(0)
-    missed = 0
-    for _ in range(runs):
-        X = rng.uniform(-1, 1, (arms, d))
-        X /= np.linalg.norm(X, axis=1, keepdims=True)
-        theta = rng.standard_normal(d)
-        theta /= np.linalg.norm(theta)
-        chosen = X[rng.integers(0, arms, rounds)]
-        V = np.eye(d) + chosen.T @ chosen
-        off = X @ (
-            np.linalg.solve(V, chosen.T @ (chosen @ theta + noise * rng.standard_normal(rounds)))
-            - theta
-        )
-        missed += bool(
-            (np.abs(off) > beta * np.sqrt(np.einsum("kd,dk->k", X, np.linalg.solve(V, X.T)))).any()
-        )
-    return missed / runs
-
-
-def elimination(beta: float, instances: int = 40, horizon: int = 1024) -> dict[str, np.ndarray]:
-    """Regret of SoftUCB and of LinUCB at one beta on the synthetic worlds of Figure 2 (d = 10,
-    noise .1)."""
-    worlds = [synthetic(5, number, 10, 0.1) for number in range(instances)]
-    players = {"SoftUCB": tr.SoftUCB(beta=beta), "LinUCB": tr.LinUCB(beta=beta)}
-    found = tr.simulate(worlds, players, horizon=horizon, replications=instances, seed=5)
-    return {name: found.regret[name][:, -1] for name in players}
-
-
-def width_of_one_arm(d: int, m: int) -> float:
-    """beta ||z|| of Eq 4 after m plays of one arm of norm 1, sigma = .1 and lam = .5 as in Figure
-    3."""
-    sigma, lam = LINEAR["sigma"], LINEAR["lam"]
-    return (
-        (sigma * math.sqrt(d * math.log((1 + (1 + m) / lam) / DELTA)) + math.sqrt(lam))
-        * m
-        / math.sqrt(lam + m)
-    )
-
-
-def martingale(m: int, bounded: bool = True) -> float:
-    """psi after m rounds; bounded: as printed, for rewards in [0, 1]; else without (2/3) L, for
-    sub-Gaussian noise."""
-    return float(martingale_radius(LINEAR["sigma"], DELTA, float(m), bounded))
-
-
 def budget_at(checkpoint: int, told: int) -> float:
     """The budget at a checkpoint where exploration earns nothing and the baseline 1 a round: alpha
     times the rounds less the explored."""
@@ -163,24 +107,6 @@ def adaptive_over_static(gap: float, runs: int = 20) -> tuple[float, float]:
     a, s = (found.rounds[name].astype(float) for name in players)
     ratio = a.mean() / s.mean()
     return float(ratio), float((a - ratio * s).std(ddof=1) / math.sqrt(runs) / s.mean())
-
-
-def worst_models() -> list[tuple[str, str, float, float]]:
-    """Stored rows of linear models' worst of 70: the draw, whose regret, its reduction in per cent,
-    and the standard error."""
-    found = []
-    for file in ("fig3-linear", "other-draws", "fig7"):
-        for row in json.loads((KEPT / "conservative" / f"{file}.json").read_text())["rows"]:
-            lowered = re.fullmatch(
-                r"(CLUCB-S|CLUCB2) lowers CLUCB's regret, worst model \((\w+)\)", row["text"]
-            )
-            if lowered:
-                found.append((lowered[2], lowered[1], float(row["ours"]), float(row["se"])))
-            elif row["text"] == "CLUCB-M's regret is CLUCB's, worst model (ratio)":
-                found.append(
-                    ("shifted", "CLUCB-M", 100 * (1 - float(row["ours"])), 100 * float(row["se"]))
-                )
-    return found
 
 
 # Pictures -----------------------------------------------------------------------------------------
@@ -271,22 +197,6 @@ def draw_gradient() -> Figure:
     return fig
 
 
-def draw_bound_holds() -> Figure:
-    """How often some arm is outside, by beta."""
-    fig, ax = panel("β", "share of runs")
-    betas = np.linspace(0.2, 5.0, 17)
-    curve(ax, betas, map(uncovered, betas), 1, "some arm outside β ||x||")
-    for number, (x, label) in enumerate(
-        ((LEARNED_BETA, "learned"), (horizon_radius(0.5, 0.1, 10, 1024, 1.0, 1.0), "Eq 5"))
-    ):
-        ax.axvline(
-            x, color=style.INK, linewidth=1.2, linestyle=style.LINES[1 + 2 * number], label=label
-        )
-    ax.set_ylim(0, 1)
-    style.legend(ax)
-    return fig
-
-
 def draw_theorem_1() -> Figure:
     """Regret among many poor arms, and the bound."""
     fig, ax = panel("rounds T", "regret")
@@ -304,39 +214,6 @@ def draw_theorem_1() -> Figure:
     bound = [regret_bound(1.0, int(T), d=2, mass=1.0) for T in rounds]
     ax.plot(rounds, bound, color=style.INK, linestyle="--", label="Theorem 1")
     ax.set_ylim(bottom=0)
-    style.legend(ax)
-    return fig
-
-
-def draw_elimination() -> Figure:
-    """Regret of SoftUCB and LinUCB by beta."""
-    fig, ax = panel("β of both", "regret after 1,024 rounds")
-    betas = (0.25, 0.5, 1.0, 1.5, 2.0)
-    found = [elimination(beta) for beta in betas]
-    for number, name in ((1, "SoftUCB"), (0, "LinUCB")):
-        values = [one[name] for one in found]
-        ax.errorbar(
-            betas,
-            [v.mean() for v in values],
-            [2 * stats.sem(v) for v in values],
-            color=style.colour(number),
-            label=f"{name}, 2 s.e.",
-        )
-    ax.set_ylim(bottom=0)
-    style.legend(ax)
-    return fig
-
-
-def draw_width() -> Figure:
-    """Width and psi by rounds of exploration."""
-    fig, ax = panel("rounds of exploration m", "width")
-    ms = np.unique(np.geomspace(1, 1000, 60).astype(int))
-    curve(ax, ms, [width_of_one_arm(25, m) for m in ms], 0, "β ||z||, d = 25")
-    curve(ax, ms, [width_of_one_arm(100, m) for m in ms], 2, "β ||z||, d = 100")
-    curve(ax, ms, [martingale(m) for m in ms], 1, "ψ, as printed")
-    curve(ax, ms, [martingale(m, bounded=False) for m in ms], 1, "ψ without (2/3) L", linestyle=":")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
     style.legend(ax)
     return fig
 
@@ -383,47 +260,15 @@ def draw_adaptive() -> Figure:
     return fig
 
 
-def draw_worst_model() -> Figure:
-    """Reductions on the worst linear model, by draw of features."""
-    fig, ax = panel("", "reduction, per cent")
-    found = worst_models()
-    for place, (draw, _, value, se) in enumerate(found):
-        ax.bar(
-            place,
-            value,
-            yerr=4 * se,
-            color=style.colour(("shifted", "spread", "ball").index(draw)),
-            width=0.6,
-        )
-        ax.annotate(
-            f"{value:.0f}",
-            (place, max(value, 0)),
-            textcoords="offset points",
-            xytext=(0, 3),
-            ha="center",
-            fontsize=8,
-        )
-    ax.set_xticks(range(len(found)), [f"{name}\n{draw}" for draw, name, _, _ in found], fontsize=8)
-    mark(ax, 38, "38 %, as printed for S and 2")
-    ax.axhline(0, color=style.AXIS, linewidth=1)
-    ax.set_ylim(top=48)
-    style.legend(ax)
-    return fig
-
-
 PICTURES = {
     "adaptive-worse": draw_adaptive,
     "always-an-arm": draw_always_an_arm,
-    "elimination": draw_elimination,
-    "eq10-bound": draw_bound_holds,
     "gradient": draw_gradient,
     "index-defined": draw_index_defined,
     "lemma-8": draw_lemma_8,
-    "psi-below-width": draw_width,
     "random-gap": draw_random_gap,
     "theorem-1": draw_theorem_1,
-    "tighter-bound": draw_determinant,
-    "worst-model": draw_worst_model,
+    "det-linear": draw_determinant,
 }
 
 

@@ -32,10 +32,8 @@ MARGIN = 4.0  # standard errors
 ONE_RUN = "one run, which decides nothing"
 # share of two numbers below which their difference is rounding, which differs between processors
 ROUNDING = 1e-9
-# How three rules say what "partly" means: that it holds in some cases and not in others, and that
-# nothing speaks against it. Elsewhere it means the right direction and the wrong size.
-ALL_CASES = "in all cases; partly if in some"
-MOST_DRAWS = "in at least 95% of the draws of worlds; partly if in at least 5%"
+# How a rule says that nothing speaks against what is "partly" so; elsewhere it means that it holds
+# in some cases only, or has the right direction and another size.
 EVERY_PLACE = "at every place; partly if at some and nowhere below by them"
 
 
@@ -173,8 +171,8 @@ def within(
     target: float,
     band: float,
     *,
-    partly: bool,
-    words: str,
+    partly: bool = False,
+    words: str = "",
 ) -> Judgement:
     """Reproduced: within the band, which is at least `margin` standard errors wide to either side.
 
@@ -187,7 +185,7 @@ def within(
         not wide and abs(off) <= band,
         partly,
         f"within {band:.3g} of {target:.4g}, with {MARGIN:g} standard errors below that; else "
-        f"undecided if they reach it; partly if {words}",
+        f"undecided if they reach it{f'; partly if {words}' if words else ''}",
         f"It differs from {target:.4g} by {off:+.3g}; {MARGIN:g} standard errors are "
         f"{MARGIN * estimate.se:.3g}.",
         open_=wide and reached,
@@ -244,7 +242,7 @@ def every(holds: Sequence[bool]) -> Judgement:
     return _judgement(
         not none and count == len(holds),
         count > 0,
-        f"{ALL_CASES}; undecided if there are none",
+        "in all cases; partly if in some; undecided if there are none",
         f"It holds in {count} of {len(holds)} cases.",
         open_=none,
     )
@@ -363,7 +361,8 @@ def in_most_draws(gaps: ArrayLike, noise: float, *, tail: float = 0.05) -> Judge
     return _judgement(
         share >= 1 - tail and not blind,
         share >= tail,
-        f"below 0 {MOST_DRAWS}; undecided if noise as wide would do it",
+        "below 0 in at least 95% of the draws of worlds; partly if in at least 5%; undecided if "
+        "noise as wide would do it",
         f"It is in {share:.0%} of the draws.",
         open_=blind,
     )
@@ -489,9 +488,11 @@ class Claim:
     below that), "shape" (of a curve), "guarantee" (a theorem or a probability). not_shown: why no
     program can show it; data: which data it needs that nobody may share or that are not at hand, so
     that rows on others are only shown;
-    asymptotic: why no finite horizon can judge it; each "" for the others. core_hours: of one core
-    that would decide it, where runs are what is missing; price: which runs these are. settings:
-    what its rows vary, where they are one comparison in several settings and not its parts.
+    asymptotic: why no finite horizon can judge it; depends: on which setting that is not printed
+    its number hangs; each "" for the others. core_hours: of one core that would decide it, where
+    runs are what is missing; price: which runs these are. settings: what its rows vary, where they
+    are one comparison in several settings and not its parts. allows: other readings that the text
+    leaves open: it is contradicted once it fails in these, too.
     """
 
     key: str
@@ -502,9 +503,11 @@ class Claim:
     not_shown: str = ""
     data: str = ""
     asymptotic: str = ""
+    depends: str = ""
     core_hours: float | None = None
     price: str = ""
     settings: str = ""
+    allows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks.choice("kind", self.kind, KINDS)
@@ -513,9 +516,9 @@ class Claim:
 class Reading(NamedTuple):
     """The primary reading of some figures of a paper that leave something open.
 
-    name, words: what it is. figures: that are played in it. source: where it comes from: the
-    paper's text, its authors' code, a paper it cites, or a search. tried: how many readings were
-    tried before, this one included.
+    name, words: what it is. figures: that are played in it; claims: of these, those that it is
+    about, none for all. source: where it comes from: the paper's text, its authors' code, a paper
+    it cites, or a search. tried: how many readings were tried before, this one included.
     """
 
     name: str
@@ -523,6 +526,7 @@ class Reading(NamedTuple):
     figures: tuple[str, ...]
     source: str
     tried: int
+    claims: tuple[str, ...] = ()
 
 
 def register_claims(claims: Iterable[Claim]) -> dict[str, Claim]:
@@ -550,10 +554,17 @@ def read_register(path: pathlib.Path) -> Register:
         return kind(**record)
 
     content = {"readings": []} | yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = {
+        name: [
+            {key: tuple(value) if isinstance(value, list) else value for key, value in one.items()}
+            for one in part
+        ]
+        if isinstance(part, list)
+        else part
+        for name, part in content.items()
+    }
     claims = register_claims(entry(Claim, {"number": ""} | one) for one in content["claims"])
-    readings = tuple(
-        entry(Reading, one | {"figures": tuple(one["figures"])}) for one in content["readings"]
-    )
+    readings = tuple(entry(Reading, one) for one in content["readings"])
     return entry(Register, content | {"claims": claims, "readings": readings})
 
 
@@ -587,7 +598,7 @@ def standings(
     claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterable[Reading] = ()
 ) -> list[ClaimStanding]:
     by_claim: dict[str, list[Row]] = {key: [] for key in claims}
-    named = {figure: reading for reading in readings for figure in reading.figures}
+    readings = list(readings)
     for row in rows:
         if row.key == OURS:
             continue
@@ -599,6 +610,12 @@ def standings(
         by_claim[row.key].append(row)
     stood = []
     for key, claim in claims.items():
+        named = {
+            figure: reading
+            for reading in readings
+            if not reading.claims or key in reading.claims
+            for figure in reading.figures
+        }
         verdict, why = stand(claim, by_claim[key], named)
         stood.append(ClaimStanding(claim, verdict, by_claim[key], why))
     return stood
@@ -611,6 +628,7 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
         (claim.not_shown, NOT_SHOWN),
         (claim.data, NO_DATA),
         (claim.asymptotic, ASYMPTOTIC),
+        (claim.depends, DEPENDS),
     ):
         if reason:
             return standing, reason
@@ -632,7 +650,14 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
     if failing and claim.settings and (good := sum(one == REPRODUCED for _, one in verdicts)):
         return (
             DEPENDS,
-            f"It holds in {good} of {len(counted)} comparisons over {claim.settings}. "
+            f"Of {len(counted)} comparisons over {claim.settings}: it holds in {good}, fails in "
+            f"{len(failing)}, {len(open_)} undecided. {said(failing[0])}",
+        )
+    unplayed = [name for name in claim.allows if name not in others]
+    if failing and not holding and unplayed:
+        return (
+            UNDECIDED,
+            f"The reading “{unplayed[0]}”, which the text allows, was not played. "
             f"{said(failing[0])}",
         )
     if failing and not holding:
@@ -648,7 +673,8 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
         )
         return UNDECIDED, said(open_[0]) + cost
     if in_some:
-        return DEPENDS, said(in_some[0])
+        where = f"It holds in the reading “{holding[0]}”. " if holding else ""
+        return DEPENDS, where + said(in_some[0])
     used = {named[row.figure].name: named[row.figure] for row in counted if row.figure in named}
     if not used or (others and len(holding) == len(others)):
         return REPRODUCED, ""
@@ -659,8 +685,7 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
 
 def verdict_of(row: Row) -> str:
     if row.verdict == "partly":
-        some = ALL_CASES in row.test or MOST_DRAWS in row.test
-        return DEPENDS if some else UNDECIDED if EVERY_PLACE in row.test else CONTRADICTED
+        return UNDECIDED if EVERY_PLACE in row.test else DEPENDS
     return CONTRADICTED if row.verdict == "not reproduced" else row.verdict
 
 

@@ -18,24 +18,31 @@ from tightrope_papers.conservative.fig4 import LOWER_QUANTILE, UPPER_QUANTILE
 from tightrope_papers.conservative.measures import DELTA, guard, variant
 from tightrope_papers.experiment import claim_standings
 from tightrope_papers.lipschitz.theory import divergence, evidence, printed_level
-from tightrope_papers.scoring import CONTRADICTED
+from tightrope_papers.scoring import CONTRADICTED, IN_READING
 from tightrope_papers.semibandits.theory import OPTIMISM_PROBABILITY
+from tightrope_papers.softucb.theory import ALIKE, POOR_ARMS_PLAYER, poor_arms, regret_bound
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "results" / "contradictions").glob("*.md"))
 SCREEN = 55  # lines of a page
 
 
-def test_every_contradicted_claim_has_a_page_and_no_other_has():
-    contradicted = {
-        (paper, one.claim.key)
+def test_every_contradicted_claim_has_a_page_and_no_other_has_but_a_slip():
+    stood = {
+        (paper, one.claim.key): one.verdict
         for paper in names()
         for one in claim_standings(
             paper, make_results.outcomes_of(paper, make_results.known(paper))
         )
-        if one.verdict == CONTRADICTED
     }
-    assert make_results.written_up().keys() == contradicted
+    pages = make_results.written_up()
+    contradicted = {place for place, verdict in stood.items() if verdict == CONTRADICTED}
+    slips = pages.keys() - contradicted
+    assert contradicted <= pages.keys()
+    assert {stood[place] for place in slips} == {IN_READING}
+    for place in slips:
+        text = (DOCS / "results" / "contradictions" / pages[place]).read_text()
+        assert text.startswith("# A slip: ")
 
 
 def test_pages_are_short_have_their_picture_and_stand_in_the_index():
@@ -97,6 +104,50 @@ def test_no_number_is_an_index_in_the_first_two_rounds():
         assert all(printed_level(n, K) > 0.0 for n in range(3, 100))
 
 
+def test_from_round_3_on_a_loss_beside_a_win_leaves_no_index_either():
+    reach = np.array([[0.0, 0.05], [0.05, 0.0]])
+    against = evidence(np.ones(2), np.array([0.0, 1.0]), np.array([1.0, 1.0]), reach)[1]
+    assert math.isclose(against, -math.log(0.05))
+    assert against > printed_level(3, 2) > 0.0
+
+
+def test_arms_that_tie_leave_none_to_explore_with_f_in_both_places():
+    means, pulls = np.array([0.5, 0.5, 0.25]), np.array([2.0, 2.0, 1000.0])
+    reach = 1.0 - np.eye(3)
+    n = int(pulls.sum()) + 1
+    against = evidence(pulls, means, np.full(3, means[0]), reach)
+    rates = lipschitz_lower_bound(means, distances=reach, lipschitz=1.0).rates
+    assert against[1] == 0.0 < printed_level(n, 3)  # b_2 is above the leader's mean,
+    assert pulls[2] > rates[2] * printed_level(n, 3)  # and the only worse arm is not in K_e
+
+
+def test_theorem_1_of_softucb_is_broken_while_its_confidence_set_holds():
+    """Every round of the counterexample anew, in NumPy: theta stays in the ellipsoid of Eq 3, and
+    all runs have more regret than Eq 16; 50 arms, and the proved bound, have less."""
+    rng, K = np.random.default_rng(2), ALIKE
+    world = poor_arms(K)
+    X, theta = np.asarray(world.features), np.asarray(world.theta)
+    V, b, regret, gaps = np.eye(2), np.zeros(2), 0.0, (X @ theta).max() - X @ theta
+    for _ in range(ALIKE):
+        estimate = np.linalg.solve(V, b)
+        off = estimate - theta
+        assert off @ V @ off <= 1.0
+        width = np.sqrt(np.einsum("kd,dk->k", X, np.linalg.solve(V, X.T)))
+        slack = X @ estimate + width - (X @ estimate - width).max()
+        inside, most = slack >= 0.0, slack.max()
+        gamma = 0.0 if inside.all() else np.log(99.0 * (~inside).sum() / inside.sum()) / most
+        p = np.exp(max(gamma, 0.0) * (slack - most))
+        arm = rng.choice(K, p=p / p.sum())
+        V += np.outer(X[arm], X[arm])
+        b += X[arm] * (X[arm] @ theta + 0.02 * rng.standard_normal())
+        regret += gaps[arm]
+    bound = regret_bound(1.0, ALIKE, d=2, mass=1.0)
+    assert regret > bound
+    few = tr.simulate(poor_arms(50), POOR_ARMS_PLAYER, horizon=ALIKE, replications=8)
+    assert next(iter(few.regret.values()))[:, -1].max() < bound
+    assert regret < (K + 1) / 2 * bound + 0.01 * ALIKE * gaps.max()
+
+
 def test_an_index_exceeds_the_leader_with_no_arm_to_explore():
     means, pulls, n = np.array([0.5, 0.25]), np.array([40.0, 60.0]), 100
     reach = np.array(
@@ -137,33 +188,6 @@ def test_the_exact_reward_is_that_of_simulated_runs():
     )
 
 
-def test_the_learned_width_is_no_bound_and_that_of_eq_5_is():
-    assert make_contradictions.uncovered(make_contradictions.LEARNED_BETA) > 0.7
-    assert make_contradictions.uncovered(4.57) == 0.0
-
-
-def test_softucb_has_more_regret_than_linucb_at_one_beta():
-    for beta in (1.0, 2.0):
-        regret = make_contradictions.elimination(beta)
-        gap = regret["SoftUCB"] - regret["LinUCB"]
-        assert gap.mean() > 4 * gap.std(ddof=1) / math.sqrt(gap.size)
-
-
-def test_the_martingale_term_is_above_the_width_at_first():
-    assert make_contradictions.width_of_one_arm(25, 1) < 0.5 * make_contradictions.martingale(1)
-    first = next(
-        m
-        for m in range(1, 100)
-        if make_contradictions.width_of_one_arm(25, m) > make_contradictions.martingale(m)
-    )
-    assert first == 24
-    assert all(
-        make_contradictions.width_of_one_arm(25, m)
-        > make_contradictions.martingale(m, bounded=False)
-        for m in range(1, 1000)
-    )
-
-
 @pytest.mark.parametrize(("told", "kept"), [(UPPER_QUANTILE, False), (LOWER_QUANTILE, True)])
 def test_a_quantile_of_the_gap_keeps_the_promise_only_if_it_is_the_lower_one(told, kept):
     """CUCB2T on arms that earn nothing, looked at once after 500 rounds, which gaps from 100 to
@@ -192,14 +216,3 @@ def test_xy_adaptive_is_less_than_five_times_worse_at_a_small_gap():
     value, se = make_contradictions.adaptive_over_static(0.2)
     assert value > 1 + 4 * se
     assert value < 5 - 4 * se
-
-
-def test_the_worst_linear_model_is_not_as_printed():
-    reductions = {
-        (draw, name): (value, se) for draw, name, value, se in make_contradictions.worst_models()
-    }
-    value, se = reductions["shifted", "CLUCB-M"]
-    assert value > 10 + 4 * se  # "no significant improvement"
-    assert len(reductions) == 7
-    for (_, name), (value, se) in reductions.items():
-        assert name == "CLUCB-M" or value < 38 - 4 * se, name

@@ -212,7 +212,7 @@ def score(runs: MartingaleRuns) -> list[Row]:
             rare(out, worst.size, DELTA),
         ),
         row_of(
-            "psi-below-width",
+            OURS,
             "beta ||z|| is larger than psi at every time (least ratio of the means by dimension "
             f"and rounds: {least[0]})",
             "larger",

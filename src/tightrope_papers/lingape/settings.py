@@ -398,15 +398,15 @@ def lowest(estimates: Mapping[Case, Estimate]) -> tuple[Case, Estimate]:
 def at_least_times(
     key: str, text: str, paper: str, ours: Estimate, least: float, where: str = "", remark: str = ""
 ) -> Row:
-    """A claimed factor between mean sample numbers: above `least`; partly: above 1. where: the case
-    it comes from."""
+    """A claimed factor between mean sample numbers: above `least`. where: the case it comes
+    from."""
     words = f"{ours.value:.3g} times, {where}" if where else f"{ours.value:.3g} times"
     return row_of(
         key,
         text,
         paper,
         words,
-        above(ours, least, partly=1.0 if least > 1.0 else None),
+        above(ours, least),
         se=ours.se,
         remark=remark,
     )

@@ -21,7 +21,6 @@ from tightrope.solvers.programs import minimal_combination, optimal_design
 
 from ..experiment import Run, generator
 from ..scoring import (
-    MARGIN,
     OURS,
     Estimate,
     Row,
@@ -428,13 +427,11 @@ def radius(rounds: np.ndarray, log_det: np.ndarray, K: int) -> list[Row]:
             below(tight, 1.0),
         ),
         row_of(
-            "tighter-bound",
+            "det-linear",
             "d = 5: exponent of t in det(A_t), from early on to the stop",
             "almost 1",
             slope,
-            within(
-                slope, 1.0, 0.1, partly=slope.value + MARGIN * slope.se < K - 1, words="below d"
-            ),
+            within(slope, 1.0, 0.1),
             remark="Arm 1 gets a fixed share of the pulls, too, so that two directions grow.",
         ),
     ]

@@ -376,10 +376,10 @@ def robustness(where: str, result: Result, of_klucb: float) -> Row:
         for name in ("CKL-UCB", "OSLB")
     }
     difference = paired_mean(bad["CKL-UCB"], bad["OSLB"])
-    # Where no run is bad the next one may be.
+    # Where no run is bad the next one may be; where none of either is, there is nothing to compare.
     fewer = Estimate(difference.value, max(difference.se, 1.0 / bad["OSLB"].size))
     return row_of(
-        "ckl-robust",
+        "ckl-robust" if bad["CKL-UCB"].any() or bad["OSLB"].any() else OURS,
         f"{where}: CKL-UCB has fewer runs than OSLB with {FAILURE_RATIO:g} times the mean regret "
         "of KL-UCB (difference of the shares)",
         "below 0",

@@ -329,7 +329,8 @@ def judge(case: ComparisonCase) -> Rows:
             "soft elimination itself lowers regret: SoftUCB below LinUCB at the learned beta",
             final[OFFLINE],
             final[LINUCB_LEARNED],
-            "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too.",
+            "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too. Its choice "
+            "never is an arm of L either, so this tells softmax from argmax.",
         ),
     ]
     yield from [

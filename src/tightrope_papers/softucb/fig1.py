@@ -280,7 +280,7 @@ def optimum(table: pd.DataFrame) -> list[Row]:
             "It is the optimum of reward and widths together, at a place that eta sets.",
         ),
         row(
-            "beta-maximises-reward",
+            OURS,
             "the gradient of the reward alone (eta = 0) changes sign on a grid of betas",
             "gradient",
             "maximises reward",
