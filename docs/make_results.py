@@ -83,7 +83,7 @@ CONTRADICTIONS = (
     "contradictions"  # below PAGES: a page for every claim that is contradicted, written by hand
 )
 FRESH = "fresh-seeds"  # below KEPT: PAPER/FIGURE-SEED.json on seeds other than 0
-# in KEPT: how claims stood at the first reading, when the worst row over all readings decided
+# in KEPT: how claims stood at the second reading, when "partly" contradicted
 BEFORE = "before.json"
 
 
@@ -540,15 +540,15 @@ def changes(saved: dict[str, dict[str, Any]]) -> list[str]:
         paper: {one.claim.key: one for one in claim_standings(paper, outcomes_of(paper, rows))}
         for paper, rows in saved.items()
     }
-    lines = ["# Second reading of the claims", ""]
+    lines = ["# Third reading of the claims", ""]
     lines += paragraph(
-        "At the first reading a claim had the worst verdict over all readings of its figure and "
-        "all rows, also rows of ours. Now one reading of a figure counts, and only rows that "
-        "restate the paper's words. What is [contradicted](contradictions/index.md) has a page of "
-        "its own."
+        "At the second reading a right direction with another size contradicted a claim, and so "
+        "did a failure where another reading that the text allows had not been played. Neither "
+        "does now; bounds that no run can reach, and identities, are no evidence for one. What is "
+        "[contradicted](contradictions/index.md) has a page of its own."
     )
     for title, standing in (
-        ("First reading", before),
+        ("Second reading", before),
         ("Now", {p: {k: one.verdict for k, one in own.items()} for p, own in now.items()}),
     ):
         used = [
@@ -571,7 +571,7 @@ def changes(saved: dict[str, dict[str, Any]]) -> list[str]:
         (
             paper,
             f"`{key}`",
-            before[paper][key],
+            before[paper].get(key, "part of another claim"),
             one.verdict,
             one.why or "Only rows that restate the paper's words count, and they hold.",
         )
@@ -582,7 +582,7 @@ def changes(saved: dict[str, dict[str, Any]]) -> list[str]:
     lines += [
         f"## The {len(rows)} changes",
         "",
-        *cards("changes", ("paper", "claim", "first reading", "now", "why"), rows),
+        *cards("changes", ("paper", "claim", "second reading", "now", "why"), rows),
     ]
     return [*lines, *prices(now, saved), *fresh_seeds()]
 
@@ -664,7 +664,7 @@ def pages() -> dict[str, str]:
     made = {f"claims-{paper}": page(paper, rows) for paper, rows in saved.items()}
     made |= {
         "claims": overall(saved),
-        "second-reading": changes(saved),
+        "third-reading": changes(saved),
         "paper-scale": paper_scale(saved),
     }
     return {f"results/{name}.md": "\n".join(lines).rstrip() + "\n" for name, lines in made.items()}

@@ -16,7 +16,10 @@ from .settings import LOGLOG, P, Shape, join_results, order, panels, shapes, sum
 SHIFT = 0.0363  # peaks lie between the points of every grid used
 FINE_ARMS = 513  # arms that HOO and Zooming choose among
 ON_GRID, RIVALS = ("CKL-UCB", "OSLB"), ("HOO", "Zooming")
-REMARK = "The regret is dominated by the grid's own share where the peak lies far from its points."
+REMARK = (
+    "The grid's own share is small (29 of OSLB's 3,866 on the triangle); with f(n) as printed "
+    "CKL-UCB is level with HOO there."
+)
 
 
 class ShapeCase(NamedTuple):

@@ -3,13 +3,14 @@ leader.
 
 When to use it: arms are points with a metric and the slope of the mean is bounded by a known L:
 prices, doses, bids, settings.
-Bound: finite-time O(log T) with a constant between C(theta) and that of KL-UCB (the paper's Section
-5.3).
-Source: Magureanu, Combes, Proutiere 2014, Algorithm 2.
+Bound: finite-time, logarithmic, as the paper's Section 1 announces; its Section 5.3, with the
+constant, is missing from the text at hand.
+Source: Magureanu, Combes, Proutiere 2014, Algorithm 2, with the index of Section 4.1.
 Deviations: arms never pulled come first (the paper gives them mean 0); f(n) = ln n + loglog ln ln n
-with loglog = 0 by default, as KLUCB's c and as in the paper's experiments (its analysis uses 3K +
-1, KL-UCB's theorem 3, which fewer runs with a wrong leader pay for with more regret in most); b_k >
-b_leader is decided by S_k(b_leader) < f(n) - 1e-9, without finding b_k.
+with loglog = 0 by default, as KLUCB's c, where the index is printed with 3K + 1, which is five to
+ten times worse at horizons that are played (3, as in KL-UCB's theorem, is between: fewer runs with
+a wrong leader, more regret in most); the supremum over no q is the arm's mean; b_k > b_leader is
+decided by S_k(b_leader) < f(n) - 1e-9, without finding b_k.
 With context-arm pairs as arms and the current context's pairs eligible, the leader, the candidates
 and the least played are taken over the eligible arms and S_k sums over all. Usually O(K) a round,
 at worst O(K^2).

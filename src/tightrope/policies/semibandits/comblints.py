@@ -6,6 +6,7 @@ Bound: O~(d k sqrt(T)) Bayes regret (Wen, Kveton, Ashkan 2015, Theorem 1).
 Source: Wen, Kveton, Ashkan 2015, Algorithms 1 and 2: one theta ~ N(mean, Sigma), Sigma^-1 = I /
 prior_scale^2 + sum x x' / noise^2. That is round-wise CombTS with lam = noise^2 / prior_scale^2 and
 v = noise, in whose form it is computed.
+Deviations: by default the noise is learned and the regression has a constant column.
 Per round: O(N d) and the oracle.
 """
 

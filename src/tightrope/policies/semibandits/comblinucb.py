@@ -6,6 +6,7 @@ Bound: O~(d k sqrt(T)) regret (Wen, Kveton, Ashkan 2015, Theorem 2).
 Source: Wen, Kveton, Ashkan 2015, Algorithms 1 and 3: Sigma^-1 = I / prior_scale^2 + sum x x' /
 noise^2, scores x'mean + c sqrt(x' Sigma x). That is C2UCB with lam = noise^2 / prior_scale^2 and
 alpha = c noise, in whose form it is computed.
+Deviations: by default the noise is learned and the regression has a constant column.
 Per round: O(N d^2 / 2) and the oracle.
 """
 
