@@ -57,6 +57,7 @@ from tightrope_papers.scoring import (
     ClaimStanding,
     Row,
     counts,
+    what_passes,
 )
 
 PAGES = pathlib.Path(__file__).parent / "results"
@@ -310,6 +311,21 @@ def page(paper: str, saved: dict[str, Any]) -> list[str]:
         for claim, verdict, _, why in stand
     ]
     lines += cards("claims", ("verdict", "claim", "the paper's words", "why"), rows)
+    lines += [
+        "## What would pass as well",
+        "",
+        "How wrong the paper could be while a claim is called reproduced: what each of its rows "
+        "does not tell from the printed statement.",
+        "",
+    ]
+    powers = [
+        (f"`{claim.key}`", row.figure, row.text, what_passes(row))
+        for claim, verdict, own, _ in stand
+        if verdict in (REPRODUCED, IN_READING)
+        for row in own
+        if not row.reading
+    ]
+    lines += cards("powers", ("claim", "figure", "what is compared", "what passes"), powers)
     lines += ["## Rows", ""]
     for name in outcomes:
         lines += [

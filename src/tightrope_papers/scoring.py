@@ -10,6 +10,7 @@ verdict is "undecided".
 import functools
 import math
 import pathlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -464,6 +465,65 @@ def judged(
 
 def in_reading(name: str, rows: Iterable[Row]) -> list[Row]:
     return [replace(row, reading=name) for row in rows]
+
+
+# What a row could not tell from the claim: how wrong the paper could be and still be called right.
+
+
+NUMBER = r"(-?\d[\d.e+-]*)"
+PASSES: tuple[tuple[str, Callable[..., str]], ...] = (
+    (
+        rf"(?:below|above) {NUMBER} by \S+ standard errors and at least (\S+);",
+        lambda bound, least: f"a lead of {least} or more",
+    ),
+    (
+        rf"(?:below|above) {NUMBER} by \S+ standard errors;",
+        lambda bound: f"a number on the wrong side of {bound}: less than once in 30,000 studies",
+    ),
+    (r"further than", lambda: "equality: less than once in 15,000 studies"),
+    (
+        rf"within {NUMBER} of {NUMBER}, ",
+        lambda band, target: (
+            f"a number between {float(target) - float(band):.4g} and "
+            f"{float(target) + float(band):.4g}"
+        ),
+    ),
+    (rf"at most {NUMBER}", lambda bound: f"a number up to {bound}"),
+    (rf"at least {NUMBER}", lambda bound: f"a number from {bound} on"),
+    (r"none at all", lambda: "a chance of 5 in as many cases as were counted: once in 150 studies"),
+    (r"in all cases", lambda: "no case that fails"),
+    (
+        rf"the upper \S+ limit of the probability is at most {NUMBER};",
+        lambda bound: f"a probability up to {bound}",
+    ),
+    (
+        r"the difference is within (\S+) joint standard errors; .* exceed (\S+), the number itself",
+        lambda margin, size: f"another number, up to {margin} joint standard errors away ({size})",
+    ),
+    (r"in more than half", lambda: "up to half of the cases that fail"),
+    (r"above \S+ by \S+ standard errors at every place", lambda: "no place where it fails"),
+    (
+        rf"{NUMBER} is (?:within|not above) the",
+        lambda target: "any number in the range over draws of worlds",
+    ),
+    (
+        r"below \S+ in at least (\S+) of",
+        lambda share: f"draws that fail, up to 1 - {share} of them",
+    ),
+    (
+        r"last below first",
+        lambda: "a curve that falls in one step only, if no other rises by four standard errors",
+    ),
+    (r"below \S+ somewhere", lambda: "no curve of one sign"),
+)
+
+
+def what_passes(row: Row) -> str:
+    """What could be true instead while this row is reproduced as it was."""
+    for pattern, words in PASSES:
+        if found := re.match(pattern, row.test):
+            return words(*found.groups())
+    raise ValueError(f"test = {row.test!r} is the text of no rule; add it to PASSES.")
 
 
 # The register of a paper's claims: every distinct statement that its experiments or theorems make,

@@ -1,11 +1,15 @@
 """Every rule says yes, partly and no where it must, and its reason is computed from the numbers."""
 
 import math
+import re
+from dataclasses import replace
 
+import make_results
 import numpy as np
 import pytest
 
-from tightrope_papers import scoring
+from tightrope_papers import names, scoring
+from tightrope_papers.experiment import claim_standings, register_of
 from tightrope_papers.scoring import (
     ASYMPTOTIC,
     CONTRADICTED,
@@ -446,3 +450,97 @@ def test_one_run_says_that_it_decides_nothing():
         "2 ± 0.25",
         "about 2",
     ]
+
+
+# Planted results: every row of every claim that stands as reproduced, at the standard error and the
+# number of runs that it has, with a number that the paper would be wrong about.
+
+
+def clear(row):
+    """Five standard errors of a row; where it has none, a little."""
+    return 5 * row.se if isinstance(row.se, float) and 0 < row.se < INF else 1e-6
+
+
+def counted(row):
+    found = re.search(r"of ([\d,]+)", str(row.ours))
+    return int(found[1].replace(",", "")) if found else 1000
+
+
+def against_bound(row, bound, sign):
+    error = clear(row) / 5
+    rule = scoring.below if sign < 0 else scoring.above
+    return rule(e(float(bound) - sign * clear(row), error), float(bound))
+
+
+PLANTS = (
+    (
+        r"above (\S+) by \S+ standard errors and",
+        lambda row, b: scoring.ahead(e(-1.0, 0.1), -0.1, 0.1),
+    ),
+    (r"above (\S+) by \S+ standard errors;", lambda row, b: against_bound(row, b, 1)),
+    (r"below (\S+) by \S+ standard errors;", lambda row, b: against_bound(row, b, -1)),
+    (r"further than", lambda row: against_bound(row, 0.0, 1)),
+    (
+        r"within (\S+) of (\S+),",
+        lambda row, band, target: scoring.within(
+            e(float(target) + float(band) + clear(row), clear(row) / 5), float(target), float(band)
+        ),
+    ),
+    (r"at most ([\d.e+-]+)", lambda row, b: scoring.at_most(float(b) * 1.01 + 1e-9, float(b))),
+    (r"at least ([\d.e+-]+)", lambda row, b: scoring.at_least(float(b) * 0.99 - 1e-9, float(b))),
+    (r"none at all", lambda row: scoring.never(1, counted(row))),
+    (r"in all cases", lambda row: scoring.every([True, False])),
+    (
+        r"the upper \S+ limit of the probability is at most ([\d.e+-]+)",
+        lambda row, b: scoring.rare(math.ceil(float(b) * counted(row)), counted(row), float(b)),
+    ),
+    (
+        r"the difference is within \S+ joint standard errors; .* exceed (\S+),",
+        lambda row, size: scoring.agree(e(clear(row), clear(row) / 5), float(size)),
+    ),
+    (r"in more than half", lambda row: scoring.most(counted(row) // 2, counted(row))),
+    (
+        r"above \S+ by \S+ standard errors at every place",
+        lambda row: scoring.everywhere_above([e(1.0, 0.1), e(-1.0, 0.1)]),
+    ),
+    (
+        r"(\S+) is within the",
+        lambda row, t: scoring.among_draws(float(t) * np.linspace(1.2, 1.5, 30), float(t), 0.01),
+    ),
+    (
+        r"(\S+) is not above the",
+        lambda row, t: scoring.among_draws(
+            float(t) * np.linspace(0.5, 0.9, 30), float(t), 0.01, at_least=True
+        ),
+    ),
+    (r"below \S+ in at least", lambda row: scoring.in_most_draws(np.linspace(-1, 1, 40), 0.001)),
+    (r"last below first", lambda row: scoring.falls([e(-2.0, 0.1), e(1.0, 0.1)], e(-1.0, 0.1))),
+    (r"below \S+ somewhere", lambda row: scoring.both_signs([e(1.0, 0.1), e(2.0, 0.1)])),
+)
+
+
+def planted(row):
+    """The row as it would be were the paper wrong about it."""
+    rule, groups = next(
+        (rule, found.groups()) for pattern, rule in PLANTS if (found := re.match(pattern, row.test))
+    )
+    judgement = rule(row, *groups)
+    return replace(row, test=judgement.test, verdict=judgement.verdict, reason=judgement.reason)
+
+
+@pytest.mark.parametrize("paper", names())
+def test_a_planted_result_turns_the_verdict_of_every_claim(paper):
+    found = claim_standings(paper, make_results.outcomes_of(paper, make_results.known(paper)))
+    register, turned = register_of(paper), 0
+    for claim, verdict, rows, _ in found:
+        if verdict not in (REPRODUCED, IN_READING):
+            continue
+        for place, one in enumerate(rows):
+            if one.reading:
+                continue
+            assert scoring.what_passes(one)
+            wrong = [*rows[:place], planted(one), *rows[place + 1 :]]
+            (now,) = standings({claim.key: claim}, wrong, register.readings)
+            assert now.verdict not in (REPRODUCED, IN_READING), (claim.key, one.text)
+            turned += 1
+    assert turned

@@ -7,7 +7,7 @@ Bound: O~(max(sqrt(d), sqrt(lam)) sqrt(d k T)) regret for lam >= k and alpha = "
 Source: Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1. Scores theta'x + alpha ||x||_{V^-1},
 V and theta before the round.
 Deviations: by default alpha is `width` times the learned noise and the regression has a constant
-column; as printed with alpha a number or "theory" and intercept=False.
+column; as printed with alpha a number or "theory".
 Per round: O(N d^2 / 2) and the oracle.
 """
 

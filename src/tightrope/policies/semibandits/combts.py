@@ -7,7 +7,7 @@ Bound: O~(max(d, sqrt(d lam)) sqrt(d k T)) regret for lam >= k and v = "theory" 
 Source: Takemura & Ito 2019, Algorithm 2. Arm-wise, the score x'theta_i with theta_i ~ N(theta, v^2
 V^-1) is drawn as the one normal N(theta'x, v^2 ||x||^2_{V^-1}) that it is.
 Deviations: by default v is `width` times the learned noise and the regression has a constant
-column; as printed with v a number or "theory" and intercept=False.
+column; as printed with v a number or "theory".
 Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
 """
 

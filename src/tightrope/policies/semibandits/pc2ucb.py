@@ -7,7 +7,7 @@ Source: Takemura & Ito 2019, Algorithm 1: scores theta'x + (1 + u_i) alpha ||x||
 c] fresh per arm and round. Where whole clusters tie exactly, C2UCB(ties="random") gains nearly as
 much; where they do not, only the perturbation mixes them.
 Deviations: by default alpha is `width` times the learned noise and the regression has a constant
-column; as printed with alpha a number or "theory" and intercept=False.
+column; as printed with alpha a number or "theory".
 Per round: O(N d^2 / 2), N uniform draws and the oracle.
 """
 
