@@ -426,7 +426,7 @@ def other_draws_score(runs: OtherDraws) -> Rows:
             draw,
             [
                 *score_draw(draw, one),
-                *martingale_alone(one, f" ({draw})"),
+                *martingale_alone(one, f" of “{draw}”"),
                 *safety(one.result, "LinUCB", f" ({draw})"),
             ],
         )
