@@ -172,6 +172,63 @@ def alike(session, now, twin, then):
     return told[: len(told) // 2] == told[len(told) // 2 :]
 
 
+# Calls that need nothing but the session, and those that need the id of an open decision.
+ALONE = {
+    "fork": lambda s: s.fork(2),
+    "restore": lambda s: [s.restore(arm) for arm in s.retired[:1]],
+    "view": lambda s: s.view().explain(draws=10),
+    "copy": copy.copy,
+    "to_bytes": lambda s: s.to_bytes(),
+    "open": lambda s: s.open,
+    "answered": lambda s: list(s.answered()),
+    "repr": repr,
+    "html": lambda s: s._repr_html_(),
+    "names": lambda s: s.names,
+    "retired": lambda s: s.retired,
+    "forget_round": lambda s: s.forget_round(),
+    "stopped": lambda s: s.stopped,
+    "recommend": lambda s: s.recommend(),
+    "point": lambda s: s.point(1),
+    "arm_at": lambda s: s.arm_at(0.25),
+}
+BY_ID = {
+    "cancel": lambda s, id: s.cancel(id),
+    "close": lambda s, id: s.close(id),
+    "expire": lambda s, id: s.expire(ids=[id]),
+    "is_open": lambda s, id: s.is_open(id),
+}
+RARE = (
+    "follow",
+    "decide_beside",
+    "learn",
+    "merge",
+    "fork",
+    "add_arms",
+    "retire",
+    "restore",
+    "explain",
+    "propensities",
+    "view",
+    "copy",
+    "save",
+    "load",
+    "to_bytes",
+    "from_bytes",
+    "open",
+    "is_open",
+    "answered",
+    "repr",
+    "html",
+    "names",
+    "retired",
+    "forget_round",
+    "stopped",
+    "recommend",
+    "point",
+    "arm_at",
+)
+
+
 class Moves:
     """Random calls of a session, drawn so that the same one can be made of its twin."""
 
@@ -218,42 +275,17 @@ class Moves:
             "close": 1,
             "expire": 1,
         }
-        rare = (
-            "follow",
-            "decide_beside",
-            "learn",
-            "merge",
-            "fork",
-            "add_arms",
-            "retire",
-            "restore",
-            "explain",
-            "propensities",
-            "view",
-            "copy",
-            "save",
-            "load",
-            "to_bytes",
-            "from_bytes",
-            "open",
-            "is_open",
-            "answered",
-            "repr",
-            "html",
-            "names",
-            "retired",
-            "forget_round",
-            "stopped",
-            "recommend",
-            "point",
-            "arm_at",
-        )
-        weights |= dict.fromkeys(rare, RARELY)
+        weights |= dict.fromkeys(RARE, RARELY)
         name = str(
             self.rng.choice(
                 list(weights), p=np.array(list(weights.values())) / sum(weights.values())
             )
         )
+        if name in ALONE:
+            return name, ALONE[name]
+        if name in BY_ID:
+            id = self.any_open(session)
+            return name, lambda s: BY_ID[name](s, id)
         return name, getattr(self, f"call_{name}")(session)
 
     def call_decide(self, session):
@@ -291,18 +323,6 @@ class Moves:
             context = context.features if context is not None and "features" in self.may else None
         return lambda s: s.update(arms, value, context)
 
-    def call_cancel(self, session):
-        id = self.any_open(session)
-        return lambda s: s.cancel(id)
-
-    def call_close(self, session):
-        id = self.any_open(session)
-        return lambda s: s.close(id)
-
-    def call_expire(self, session):
-        id = self.any_open(session)
-        return lambda s: s.expire(ids=[id])
-
     def call_learn(self, session):
         rows = {
             "arm": self.rng.integers(0, 3, size=6),
@@ -326,9 +346,6 @@ class Moves:
 
         return call
 
-    def call_fork(self, session):
-        return lambda s: s.fork(2)
-
     def call_add_arms(self, session):
         grows = "grow" in self.may and session.arms.number < MOST_ARMS
         features = self.rng.normal(size=(1, 3)) / 2 if session.arms.features is not None else None
@@ -338,9 +355,6 @@ class Moves:
         arm = int(self.rng.integers(session.arms.number))
         return lambda s: s.retire(arm) if len(s.retired) < s.arms.number - 2 else None
 
-    def call_restore(self, session):
-        return lambda s: [s.restore(arm) for arm in s.retired[:1]]
-
     def call_explain(self, session):
         features, mask = self.round(session)
         return lambda s: s.explain(features, mask, draws=10)
@@ -348,12 +362,6 @@ class Moves:
     def call_propensities(self, session):
         features, mask = self.round(session)
         return lambda s: s.propensities(features, mask)
-
-    def call_view(self, session):
-        return lambda s: s.view().explain(draws=10)
-
-    def call_copy(self, session):
-        return copy.copy
 
     def call_save(self, session):
         return lambda s: s.save(self.folder / "saved.npz")
@@ -363,49 +371,9 @@ class Moves:
             session.save(self.folder / "saved.npz")
         return lambda s: tr.Session.load(self.folder / "saved.npz")
 
-    def call_to_bytes(self, session):
-        return lambda s: s.to_bytes()
-
     def call_from_bytes(self, session):
         data = session.to_bytes()
         return lambda s: tr.Session.from_bytes(data)
-
-    def call_open(self, session):
-        return lambda s: s.open
-
-    def call_is_open(self, session):
-        id = self.any_open(session)
-        return lambda s: s.is_open(id)
-
-    def call_answered(self, session):
-        return lambda s: list(s.answered())
-
-    def call_repr(self, session):
-        return repr
-
-    def call_html(self, session):
-        return lambda s: s._repr_html_()
-
-    def call_names(self, session):
-        return lambda s: s.names
-
-    def call_retired(self, session):
-        return lambda s: s.retired
-
-    def call_forget_round(self, session):
-        return lambda s: s.forget_round()
-
-    def call_stopped(self, session):
-        return lambda s: s.stopped
-
-    def call_recommend(self, session):
-        return lambda s: s.recommend()
-
-    def call_point(self, session):
-        return lambda s: s.point(1)
-
-    def call_arm_at(self, session):
-        return lambda s: s.arm_at(0.25)
 
 
 def quietly(call, session):
@@ -493,34 +461,31 @@ class Disturber:
         self.came = 0
 
     def __call__(self, session):
+        ways = (
+            copy.copy,
+            copy.deepcopy,
+            lambda s: pickle.loads(pickle.dumps(s)),
+            lambda s: tr.Session.from_bytes(s.to_bytes()),
+            lambda s: tr.Session.load(s.save(self.path)),
+        )
         way = int(self.rng.integers(8))
-        if way == 0:
-            return copy.copy(session)
-        if way == 1:
-            return copy.deepcopy(session)
-        if way == 2:
-            return pickle.loads(pickle.dumps(session))
-        if way == 3:
-            return tr.Session.from_bytes(session.to_bytes())
-        if way == 4:
-            return tr.Session.load(session.save(self.path))
-        if way == 5:
-            features = (
-                self.rng.normal(size=(session.arms.number, 3)) / 3
-                if session._rounds.changing
-                else None
-            )
-            before = seen(session)
-            twin = copy.copy(session)
-            self.timer.at(float(self.rng.uniform(1e-5, 4e-4)))
-            if self.timer.interrupts(lambda: session.decide(features, id="interrupted")):
-                self.came += 1
-                if "interrupted" in session.open:
-                    assert session.decided == twin.decided + 1
-                else:
-                    assert alike(session, seen(session), twin, before)
-            return twin  # which goes on as if nothing had been asked
-        return session
+        if way < len(ways):
+            return ways[way](session)
+        if way > len(ways):
+            return session
+        features = (
+            self.rng.normal(size=(session.arms.number, 3)) / 3 if session._rounds.changing else None
+        )
+        before = seen(session)
+        twin = copy.copy(session)
+        self.timer.at(float(self.rng.uniform(1e-5, 4e-4)))
+        if self.timer.interrupts(lambda: session.decide(features, id="interrupted")):
+            self.came += 1
+            if "interrupted" in session.open:
+                assert session.decided == twin.decided + 1
+            else:
+                assert alike(session, seen(session), twin, before)
+        return twin  # which goes on as if nothing had been asked
 
 
 def disturbed(kind, seed, folder, plain):

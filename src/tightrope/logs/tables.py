@@ -392,8 +392,6 @@ def array_of(column: "pa.Array | pa.ChunkedArray") -> np.ndarray:
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        if isinstance(column, pa.ChunkedArray):  # of no rows
-            column = pa.array([], type=column.type)
     kind = column.type
     if pa.types.is_dictionary(kind):
         return array_of(column.dictionary_decode())

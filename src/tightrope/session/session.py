@@ -1096,11 +1096,10 @@ class Session:
         n = checks.integer("n", n, least=1)
         seed = self.seed if seed is None else checks.seed(seed)
         if self.waiting and commit.answers(self.policy):
-            counts = (
+            raise ValueError(
                 f"{self.waiting} decisions are open, on whose rewards "
-                f"{type(self.policy).__name__} counts"
+                f"{type(self.policy).__name__} counts; answer, close or cancel them before fork."
             )
-            raise ValueError(f"{counts}; answer, close or cancel them before fork.")
         branches = [extended(self._past.branch, str(self._past.forks + i)) for i in range(n)]
         forks = []
         for branch in branches:

@@ -760,16 +760,10 @@ def check_sizes(policy: Policy, parts: Header, arrays: dict[str, np.ndarray], si
 
 
 def described_arms(parts: Header, arrays: dict[str, np.ndarray]) -> JsonObject:
-    shown = {
-        name: arrays[f"arms.{name}"]
-        for name in ("features", "points", "distances")
-        if f"arms.{name}" in arrays
-    }
-    if "points" in shown:
-        return {"points": shown["points"]}
-    if "distances" in shown:
-        return {"distances": shown["distances"]}
-    if "features" in shown:
-        return {"arms": shown["features"]}
+    # a metric of points is made of them again
+    given = {"points": "points", "distances": "distances", "features": "arms"}
+    for name, argument in given.items():
+        if f"arms.{name}" in arrays:
+            return {argument: arrays[f"arms.{name}"]}
     rows, d = parts.arms.number // parts.arms.blocks, parts.arms.dimension or None
     return {"dimension": d} if parts.catalogue else {"arms": rows, "dimension": d}

@@ -1,11 +1,13 @@
 """The two loops, written once for every policy, problem and monitor. Compiled by default;
 `python_of` gives the interpreted twin."""
 
+import bisect
 import functools
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
@@ -432,11 +434,8 @@ def send_sets(pending, policy, state, context, action, reward, t, rng):
     )
     if pending.in_order and waiting:
         due = max(due, waiting[-1][0])
-    place = len(waiting)
-    while (
-        place and waiting[place - 1][0] > due
-    ):  # decided later, so behind all that are due in the same round
-        place -= 1
+    # decided later, so behind all that are due in the same round
+    place = bisect.bisect_right(waiting, due, key=itemgetter(0))
     kept = Context(*(value.copy() if isinstance(value, np.ndarray) else value for value in context))
     waiting.insert(place, (due, t, kept, np.copy(action), np.copy(reward)))
     return state

@@ -205,10 +205,9 @@ def run_experiment(
                         remove_header(
                             store.out
                         )  # of an earlier result, which this run extends; its chunks stay
-                    chunks.submit(number)
+                    chunks.waiting.append(number)
                 else:
-                    chunk = plan.chunks[number]
-                    meter.advance((chunk.last - chunk.first) * experiment.rounds)
+                    meter.advance(chunks.recipe.rounds(number))
                     collect(number, stored)
 
             def look_up() -> None:
@@ -297,9 +296,6 @@ class Chunks:
         self.pool: WorkerPool | None = None
         self.played = 0  # rounds that the pool had counted when this run last looked
         self.leaving = contextlib.ExitStack()
-
-    def submit(self, number: int) -> None:
-        self.waiting.append(number)
 
     def as_completed(
         self, look_up: Callable[[], None] = lambda: None
