@@ -127,9 +127,9 @@ def test_beta_tilde_is_the_print():
     assert fig1.theories().verdict == YES
 
 
-def audited(regret, **counts):
+def audited(regret, alike=600.0, **counts):
     """A result of `theory` with these regrets at T = 1000, by policy (0 where nothing is given),
-    and counts of the monitor."""
+    that among arms which look alike, and counts of the monitor."""
     names = [
         theory.LEARNED_BETA,
         theory.FRESH_GAMMA,
@@ -142,7 +142,8 @@ def audited(regret, **counts):
         watched[name][key.rstrip("_")][:, 0] = values
     curves = {name: regret.get(name, np.zeros(40))[:, None] for name in names}
     betas = {theory.LEARNED_BETA: noisy(0.8, n=20), theory.SMALL_BETA: noisy(0.05, 0.001, n=20)}
-    return theory.EliminationRuns(Result(np.array([1000]), curves, {}, watched), betas)
+    alike = Result(np.array([1000]), {theory.FRESH: np.full((8, 1), alike)}, {}, {})
+    return theory.EliminationRuns(Result(np.array([1000]), curves, {}, watched), betas, alike)
 
 
 @pytest.mark.parametrize(("fresh", "lagged", "verdict"), [(0, 0, YES), (0, 3, PARTLY), (2, 3, NO)])
@@ -184,7 +185,8 @@ def test_the_regret_bound_can_fail():
         audited({theory.FRESH_GAMMA: noisy(mean, 1.0), theory.SMALL_BETA: noisy(30.0, 1.0)})
         for mean in (100.0, 2000.0)
     )
-    assert [theory.theorem(found)[0].verdict for found in (within, above)] == [YES, NO]
+    assert [theory.theorem(found)[1].verdict for found in (within, above)] == [YES, NO]
+    assert [theory.theorem(audited({}, alike))[0].verdict for alike in (600.0, 650.0)] == [YES, NO]
 
 
 def test_a_small_eta_loses_the_best_arm_more_often_than_the_usual_one():
