@@ -8,7 +8,6 @@ import json
 import os
 import socket
 import threading
-import time
 
 import httpx
 import pytest
@@ -86,8 +85,7 @@ def limited_server():
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        while not server.started:
-            time.sleep(0.01)
+        until(lambda: server.started)
         yield port
     finally:
         server.should_exit = True

@@ -23,6 +23,7 @@ from running import (
     service_at,
     standing_and_history,
     state,
+    until,
 )
 
 from tightrope_service import commands, log
@@ -107,8 +108,7 @@ def test_expired_decisions_count_with_the_default_reward(service, clock):
     create(service, SPEC)
     decide(service, "a", segments={"country": "de"})
     clock.now += 2 * 3600 * 10**6
-    while ask(service, commands.describe)["open"]:
-        pass
+    until(lambda: not ask(service, commands.describe)["open"])
     (counts,) = [one for one in report(service)["segments"] if one["value"] == "de"]
     assert (counts["rewards"], counts["open"]) == (1, 0)
 

@@ -139,8 +139,7 @@ def watched(service):
     owned = service.writer.owned["price"]
     service.writer.notice = functools.partial(notice_standing, service, Histories(service.database))
     owned.looked, owned.looked_at = -1, -math.inf
-    while owned.looked < 0:
-        time.sleep(0.01)
+    until(lambda: owned.looked >= 0)
     for _ in range(2):  # what was lined up, and what it asked for
         ask(service, commands.describe)
         service.threads["noticing"].submit(lambda: None).result(30)
