@@ -21,7 +21,6 @@ from . import JsonObject, board_view, commands, outbox
 from .board_view import certificate_chart, page_of, short, signed
 from .commands import issue
 from .errors import Refused, RepeatedName, not_valid, once_each
-from .history import History
 from .http import service_of
 from .keys import SESSION_SECONDS, Key, covered
 from .outbox import parts_of
@@ -143,8 +142,6 @@ SECTIONS = (
     "decisions",
     "rollout",
 )  # parts of the page that are kept up to date
-
-T = TypeVar("T")
 
 
 @functools.cache
@@ -374,23 +371,10 @@ async def experiment_page(
 
 async def page_variables(service: Service, name: str, key: Key) -> JsonObject:
     standing = await service.ask(name, commands.describe_standing)
-    variables: JsonObject = await with_history(
-        service, name, standing, functools.partial(page_of, standing)
+    variables: JsonObject = await service.read_history(
+        name, standing["seq"], functools.partial(page_of, standing)
     )
     return variables | {"may": key.role == "admin" and standing["status"] != "archived"}
-
-
-async def with_history(
-    service: Service, name: str, standing: JsonObject, read: Callable[[History], T]
-) -> T:
-    """The value of a function of an experiment's history up to an event at least, computed in a
-    thread for reading."""
-
-    def work() -> T:
-        with service.histories.until(name, standing["seq"]) as history:
-            return read(history)
-
-    return await service.in_thread("reading", work)
 
 
 @router.get("/experiments/{name}/parts")
@@ -421,7 +405,7 @@ async def lead(request: Request, name: str) -> Response:
     await signed_in(service, request)
     standing = await service.ask(name, commands.describe_standing)
     read = functools.partial(board_view.verdict_alone, standing)
-    return page("lead.html", verdict=await with_history(service, name, standing, read))
+    return page("lead.html", verdict=await service.read_history(name, standing["seq"], read))
 
 
 @router.get("/experiments/{name}/certificate")
@@ -515,10 +499,9 @@ async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonOb
         fields = {"arm": arm, "status": status.status}
         verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[status.status]
         question, button = f"{verb} the arm {arm}?", f"{verb} the arm"
-        sentences = await with_history(
-            service,
+        sentences = await service.read_history(
             name,
-            standing,
+            standing["seq"],
             lambda history: board_view.of_arm(arm, status, standing, history),
         )
     else:

@@ -4,7 +4,7 @@ and the fold of its log."""
 import datetime
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from . import JsonObject, history as lead
@@ -35,9 +35,7 @@ COLOURS = 8  # classes c0 .. c7
 SECOND = 1e6  # microseconds
 
 
-class Line(NamedTuple):
-    points: Sequence[tuple[float, float]]
-    style: str
+Line = tuple[Sequence[tuple[float, float]], str]  # points and the style that they are drawn in
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -71,12 +69,13 @@ def lines(
 ) -> JsonObject | None:
     """Lines over time, or over decisions. level: a dashed line. marks: dotted lines, with words.
     None where there is nothing to draw."""
-    if sum(len(line.points) for line in curves) < 2:
+    drawn = [{"points": points, "style": style} for points, style in curves if len(points) > 1]
+    if not drawn:
         return None
     return {
         "kind": "lines",
         "words": words,
-        "curves": [line._asdict() for line in curves if len(line.points) > 1],
+        "curves": drawn,
         "level": level,
         "marks": marks,
         "time": time,
@@ -483,7 +482,7 @@ BEHIND = 1.0  # seconds that a clock may be behind the log before the page says 
 SLICES = 48  # of the pictures that count per stretch of decisions
 
 
-Marks = list[tuple[float, str]]  # times at which the mode changed
+Marks = Sequence[tuple[float, str]]  # times at which the mode changed
 
 
 def style_of(history: History) -> list[str]:
@@ -530,31 +529,23 @@ def reward_chart(points: list[Point], marks: Marks) -> JsonObject | None:
     if not means:
         return None
     return lines(
-        [Line(stretches, "soft"), Line(means, "c0")],
+        [(stretches, "soft"), (means, "c0")],
         f"Mean reward over time; all so far {short(means[-1][1])}.",
         marks=marks,
     )
 
 
-def regret_chart(points: list[Point]) -> JsonObject | None:
-    curve = [(float(p.time), p.regret) for p in points if p.regret is not None]
-    if len(curve) < 2:
-        return None
-    return lines(
-        [Line(curve, "c1")],
-        f"Regret is at most {short(curve[-1][1])} after {points[-1].decisions} decisions.",
-    )
-
-
-def budget_chart(points: list[Point], least: float | None, marks: Marks) -> JsonObject | None:
-    curve = [(float(p.time), p.budget) for p in points if p.budget is not None]
-    if len(curve) < 2:
-        return None
-    return lines(
-        [Line(curve, "c2")],
-        f"The budget is at least {short(curve[-1][1])} rewards.",
-        least,
-        marks,
+def bound_chart(
+    bounds: Iterable[tuple[int, float | None]],
+    style: str,
+    words: str,
+    level: float | None = None,
+    marks: Marks = (),
+) -> JsonObject | None:
+    """A bound over time, as far as there is one. words: with a place for its last value."""
+    curve = [(float(time), bound) for time, bound in bounds if bound is not None]
+    return (
+        lines([(curve, style)], words.format(short(curve[-1][1])), level, marks) if curve else None
     )
 
 
@@ -729,10 +720,20 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         "identified": identified,
         "pictures": {
             "reward": reward_chart(points, marks),
-            "regret": regret_chart(points),
+            "regret": bound_chart(
+                ((point.time, point.regret) for point in points),
+                "c1",
+                f"Regret is at most {{}} after {history.decisions} decisions.",
+            ),
             "shares": shares,
             "intervals": interval_chart(rows, told and factor * told),
-            "budget": budget_chart(points, least and factor * least, marks),
+            "budget": bound_chart(
+                ((point.time, point.budget) for point in points),
+                "c2",
+                "The budget is at least {} rewards.",
+                least and factor * least,
+                marks,
+            ),
             "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"], factor),
         },
@@ -824,4 +825,4 @@ def certificate_chart(certificate: JsonObject) -> JsonObject | None:
         f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below "
         f"{short(certificate['budget']['lowest_bound'])}."
     )
-    return lines([Line(points, "c2")], words, 0.0, time=False)
+    return lines([(points, "c2")], words, 0.0, time=False)

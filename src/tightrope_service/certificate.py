@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from tightrope.extend import bounds_of
 
 from . import JsonObject, events
-from .errors import timestamp
+from .errors import once_each, timestamp
 from .events import baselines_of
 from .history import (
     ASSUMING,
@@ -461,11 +461,8 @@ def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) 
     if bounds is None:
         return unseen(says, "The log has no reward of the baseline to compare it with.")
     least, most = bounds
-    if not least <= stated <= most:
-        return Assumption(
-            says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g}."
-        )
-    return Assumption(says, AGREES, f"By the log it earns between {least:.6g} and {most:.6g}.")
+    verdict = AGREES if least <= stated <= most else CONTRADICTED
+    return Assumption(says, verdict, f"By the log it earns between {least:.6g} and {most:.6g}.")
 
 
 def means_by_segment(spec: ExperimentSpec, history: History) -> Assumption:
@@ -628,14 +625,7 @@ def canonical(body: JsonObject) -> bytes:
 def read(text: str) -> JsonObject:
     """A certificate from a file. Raises ValueError where it is not JSON, or where a name stands
     twice, of which readers may take either."""
-
-    def once(pairs: list[tuple[str, object]]) -> JsonObject:
-        items = dict(pairs)
-        if len(items) < len(pairs):
-            raise ValueError("a name stands twice.")
-        return items
-
-    certificate = json.loads(text, object_pairs_hook=once)
+    certificate = once_each(text)
     if not isinstance(certificate, dict):
         raise ValueError("it is not an object.")
     return certificate

@@ -920,10 +920,10 @@ async def add_arms_in_time(
 
 async def issue(service: Service, name: str) -> JsonObject:
     standing = await service.ask(name, describe_standing)
-
-    def work() -> JsonObject:
-        with service.histories.until(name, standing["seq"], exactly=True) as history:
-            return certificate(standing, history, service.private_key, service.settings.clock())
-
-    issued: JsonObject = await service.in_thread("reading", work)
-    return issued
+    key, now = service.private_key, service.settings.clock
+    return await service.read_history(
+        name,
+        standing["seq"],
+        lambda history: certificate(standing, history, key, now()),
+        exactly=True,
+    )

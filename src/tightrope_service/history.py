@@ -981,9 +981,8 @@ class History(events.Fold):
         )
 
     def curve(self) -> list[Point]:
-        if self.points and self.points[-1].decisions == self.decisions:
-            return [*self.points[:-1], self.point(self.time)]
-        return [*self.points, self.point(self.time)] if self.decisions else []
+        former = [point for point in self.points if point.decisions < self.decisions]
+        return [*former, self.point(self.time)] if self.decisions else []
 
 
 # Segments: results by country, device or whatever a spec names, from the history of the log.

@@ -587,16 +587,10 @@ async def read_segments(name: Name, service: Served) -> Response:
             f"experiment = {name!r} has no segments; create one with segments in its spec.",
             "experiment",
         )
-
-    def work() -> JsonObject:
-        with service.histories.until(name, standing["seq"]) as history:
-            return {
-                "event": history.seq,
-                **segment_report(history),
-                "promises": promised_bounds(standing),
-            }
-
-    return answer(await service.in_thread("reading", work))
+    event, report = await service.read_history(
+        name, standing["seq"], lambda history: (history.seq, segment_report(history))
+    )
+    return answer({"event": event, **report, "promises": promised_bounds(standing)})
 
 
 # Who changed what.

@@ -474,6 +474,18 @@ class Service:
             self.threads[kind], work, *arguments
         )
 
+    async def read_history(
+        self, name: str, seq: int, read: Callable[[History], T], exactly: bool = False
+    ) -> T:
+        """The value of a function of an experiment's history (see `Histories.until`), computed in a
+        thread for reading."""
+
+        def work() -> T:
+            with self.histories.until(name, seq, exactly) as history:
+                return read(history)
+
+        return await self.in_thread("reading", work)
+
     async def refresh_keys(self, known: bool) -> None:
         """Read the keys again, once at a time; a request whose key is known does not wait for the
         reading that another began."""

@@ -18,7 +18,7 @@ from tightrope_papers.lipschitz.continuous import (
     constant as contextual_constant,
     targets,
 )
-from tightrope_papers.lipschitz.settings import (
+from tightrope_papers.lipschitz.discrete import (
     LOGLOG,
     constant,
     growth_of_cklucb,

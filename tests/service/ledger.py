@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from running import Clock, ask, crash, create, history_of, service_at
+from running import Clock, ask, crash, create, service_at, standing_and_history
 
 from tightrope_service import commands, log
 from tightrope_service.certificate import certificate
@@ -227,8 +227,7 @@ class Player:
     def certified(self, service):
         """The certificate, from a history that is read anew; one that was kept must say the
         same."""
-        standing = ask(service, commands.describe_standing, name=self.name)
-        history = history_of(service, self.name, standing["seq"])
+        standing, history = standing_and_history(service, self.name)
         fresh = certificate(standing, history, b"k" * 32, 0)
         for one in promised_bounds(standing):
             self.broken["bound"] += one["bound"] > self.truth[one["value"]] + TOLERANCE

@@ -17,10 +17,12 @@ import time
 import uuid
 
 import psycopg
+import pytest
 from postgres import server
 
 from tightrope_service import commands, new_id
 from tightrope_service.client import Client
+from tightrope_service.errors import Refused
 from tightrope_service.log import rows_and_names
 from tightrope_service.recovery import check_snapshots, replay, verify
 from tightrope_service.requests import DecisionRequest, RewardRequest
@@ -147,6 +149,26 @@ def probed(service):
         thread.join(20)
 
 
+def refused(status, call, *arguments, match=None, field=None, **more):
+    """The sentence with which a call is refused. field: that it is about."""
+    with pytest.raises(Refused, match=match) as error:
+        call(*arguments, **more)
+    assert error.value.status == status, error.value.message
+    assert field in (None, error.value.field)
+    return error.value.message
+
+
+def patiently(call, *arguments, seconds=20.0, **more):
+    """The answer of a call, once the lease of a process that has ended has run out."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return call(*arguments, **more)
+        except Refused as error:
+            assert error.status == 503 and time.monotonic() < end, error
+            time.sleep(0.05)
+
+
 def full(*arguments):
     raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -174,6 +196,12 @@ def check_replay(service, name="price"):
         assert verify(connection, row, name).errors == () == again.errors
         assert check_snapshots(connection, row, name) == ([], [])
     assert (again.fingerprint, again.disagreements) == (told, 0)
+
+
+def standing_and_history(service, name="price"):
+    """How an experiment stands, and what its log tells up to there."""
+    standing = ask(service, commands.describe_standing, name=name)
+    return standing, history_of(service, name, standing["seq"])
 
 
 def history_of(service, name, seq):

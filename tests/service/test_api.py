@@ -5,7 +5,7 @@ import asyncio
 import httpx
 import pytest
 import structlog
-from running import PRICES, error, service_at, until
+from running import PRICES, conforms, error, service_at, until
 
 from tightrope_service import keys
 from tightrope_service.app import create_app
@@ -166,15 +166,21 @@ def test_errors_are_sentences(served, method, path, body, status, field):
     assert field is None or told["field"] == field, told
 
 
-def test_openapi_lists_examples_and_every_error(served):
+def test_openapi_lists_every_error_and_an_example_of_every_answer_that_is_valid(served):
     found = served.app.openapi()
+    schemas = found["components"]["schemas"]
     for path, commands in found["paths"].items():
         for method, operation in commands.items():
             statuses = set(operation["responses"])
             assert {"401", "405", "413", "422", "429", "503"} <= statuses, (path, method)
             if path.startswith("/v1/experiments/{name}"):
                 assert "404" in statuses
-    schemas = found["components"]["schemas"]
+            for status, reply in operation["responses"].items():
+                schema = reply.get("content", {}).get("application/json", {}).get("schema", {})
+                if status.startswith("2") and "$ref" in schema:  # else text
+                    name = schema["$ref"].rpartition("/")[2]
+                    (example,) = schemas[name].get("examples", ()) or [None]
+                    assert conforms(example, schema, schemas), (path, name)
     for name in ("ExperimentSpec", "DecisionRequest", "RewardRequest", "DecisionAnswer"):
         assert schemas[name]["examples"], name
     spec = schemas["ExperimentSpec"]["examples"][0]

@@ -13,6 +13,7 @@ from running import (
     decide,
     history_of,
     place,
+    refused,
     reward,
     service_at,
     until,
@@ -22,7 +23,6 @@ from tightrope_service import commands
 from tightrope_service.board_view import page_of
 from tightrope_service.certificate import bound_if_shown, certificate
 from tightrope_service.database import Database
-from tightrope_service.errors import Refused
 from tightrope_service.recovery import replay, verify
 from tightrope_service.requests import ArmChange
 from tightrope_service.service import Histories
@@ -73,8 +73,7 @@ def test_late_rewards_are_compared_with_the_reward_that_was_taken_for_them(servi
         ask(service, close_windows, name="f")
         for id, arm in made.items():
             if arm != "base":
-                with pytest.raises(Refused, match="logged, not learned"):
-                    reward(service, id, 0.0, "f")
+                refused(410, reward, service, id, 0.0, "f", match="logged, not learned")
     told = issued(service, "f")
     assert told["budget"]["bound"] > truth  # what it rests on is wrong, and the certificate says so
     verdict, why = assumption(told, "when its window closes")
@@ -99,8 +98,7 @@ def test_late_sales_where_nothing_was_taken_do_not_alarm(service, clock):
     clock.now += 61 * 10**6
     ask(service, close_windows, name="f")
     for n in range(40):
-        with pytest.raises(Refused, match="logged, not learned"):
-            reward(service, str(n), 1.0, "f")
+        refused(410, reward, service, str(n), 1.0, "f", match="logged, not learned")
     assert assumption(issued(service, "f"), "when its window closes")[0] == "unseen"
 
 
@@ -233,13 +231,11 @@ def test_what_was_decided_while_the_clock_was_ahead_cannot_be_cancelled_for_an_h
     assert ask(service, commands.cancel, "soon", name="e")["cancelled"]
     clock.now += 3 * 10**6
     for id in ("ahead", "after"):
-        with pytest.raises(Refused, match="could be cancelled until"):
-            ask(service, commands.cancel, id, name="e")
+        refused(409, ask, service, commands.cancel, id, name="e", match="could be cancelled until")
     # real seconds pass
     until(lambda: ask(service, lambda at: at.owned.shown, name="e") >= 4)
     clock.now += 3597 * 10**6  # the wrong time comes once more
-    with pytest.raises(Refused, match="could be cancelled until"):
-        ask(service, commands.cancel, "old", name="e")
+    refused(409, ask, service, commands.cancel, "old", name="e", match="could be cancelled until")
 
 
 def test_an_arm_called_none_is_an_arm(service):
@@ -287,9 +283,7 @@ def test_a_request_whose_subject_was_erased_is_told_so(service):
         id = str(len(asked))
         decide(service, id, "o", **asked)
         ask(service, commands.Erasure("u"), name="o")
-        with pytest.raises(Refused, match="was erased") as refused:
-            decide(service, id, "o", **asked)
-        assert refused.value.status == 410
+        refused(410, decide, service, id, "o", **asked, match="was erased")
 
 
 BY_COUNTRY = {

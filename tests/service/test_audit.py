@@ -4,8 +4,7 @@ nothing of anybody's data."""
 import json
 
 import pytest
-from running import PRICES, ask, crash, create, decide, full, place, reward, service_at
-from test_operations import refused
+from running import PRICES, ask, crash, create, decide, full, place, refused, reward, service_at
 from test_scopes import operations, two
 from typer.testing import CliRunner
 

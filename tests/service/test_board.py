@@ -6,7 +6,6 @@ import pytest
 from browser import COMMAND, Browser
 from running import Process
 
-from tightrope_service.board_view import slices
 from tightrope_service.client import drive, price_shop
 
 
@@ -112,10 +111,6 @@ def test_a_key_that_reads_changes_nothing(served):
         client.post("/board/experiments/shop/pause", data={"token": token_of(page)}).status_code
         == 403
     )
-
-
-def test_an_experiment_without_decisions_has_a_page():
-    assert slices([]) == []
 
 
 def test_names_are_text(served):

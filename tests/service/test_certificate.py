@@ -9,7 +9,16 @@ from contextlib import closing
 import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from running import PRICES, ask, create, decide, history_of, place, reward, service_at
+from running import (
+    PRICES,
+    ask,
+    create,
+    decide,
+    place,
+    reward,
+    service_at,
+    standing_and_history,
+)
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
@@ -457,8 +466,7 @@ def test_the_shop_breaks_a_promise_that_nobody_keeps():
 def test_a_bound_below_zero_is_explained_where_it_stands(service):
     create(service, PRICES | {"baseline": "low", "baseline_mean": 0.5, "alpha": 0.1})
     reward(service, decide(service)["id"], 0.0)
-    standing = ask(service, commands.describe_standing)
-    history = history_of(service, "price", standing["seq"])
+    standing, history = standing_and_history(service)
     history.lowest_budget = -0.1
     budget = certificate(standing, history, service.private_key, 0)["budget"]
     assert (

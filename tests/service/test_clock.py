@@ -9,14 +9,15 @@ from running import (
     check_replay,
     create,
     decide,
-    history_of,
+    refused,
     reward,
     service_at,
+    standing_and_history,
 )
 
 from tightrope_service import commands, log
 from tightrope_service.board_view import page_of
-from tightrope_service.errors import Refused, timestamp
+from tightrope_service.errors import timestamp
 from tightrope_service.events import OpenDecision, OpenDecisions
 from tightrope_service.settings import metrics
 from tightrope_service.writer import close_windows
@@ -66,15 +67,11 @@ def test_windows_close_by_the_clock_also_after_it_was_set_back(jumped, clock):
 def test_the_time_to_cancel_ends_by_the_clock_too(jumped, clock):
     decide(jumped, "behind")
     clock.now += 61 * 10**6
-    with pytest.raises(Refused, match="could be cancelled until"):
-        ask(jumped, commands.cancel, "behind")
+    refused(409, ask, jumped, commands.cancel, "behind", match="could be cancelled until")
 
 
 def test_the_board_and_the_metrics_say_that_the_clock_is_behind(jumped):
-    standing = ask(jumped, commands.describe_standing)
-    assert page_of(standing, history_of(jumped, "price", standing["seq"]))[
-        "clock_behind"
-    ] == pytest.approx(8765 * 3600)
+    assert page_of(*standing_and_history(jumped))["clock_behind"] == pytest.approx(8765 * 3600)
     jumped.writer._tick()
     assert metrics().behind._value.get() == pytest.approx(8765 * 3600)
 

@@ -6,12 +6,11 @@ import json
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from running import ask, crash, create, decide, error, reward, service_at, state
+from running import ask, crash, create, decide, error, refused, reward, service_at, state
 
 import tightrope as tr
 from tightrope_service import commands, log, transfer
 from tightrope_service.client import Client, features
-from tightrope_service.errors import Refused
 from tightrope_service.events import Created
 from tightrope_service.recovery import replay, verify
 from tightrope_service.service import sample_requests, warm_up
@@ -91,8 +90,15 @@ def test_values_by_name_are_the_session_s_from_the_first_round_to_a_replay(tmp_p
         crash(service)
     with service_at(tmp_path / "a.db", clock) as service:
         assert state(service, "one") == told and decide(service, "1", "one", context=ROWS[1])["arm"]
-        with pytest.raises(Refused, match="was decided for another request"):
-            decide(service, "1", "one", context=ROWS[2])
+        refused(
+            409,
+            decide,
+            service,
+            "1",
+            "one",
+            context=ROWS[2],
+            match="was decided for another request",
+        )
         create(service, SPEC)  # the same spec again
         with service.database.read() as connection:
             found = replay(connection, 1, "one")
@@ -140,8 +146,7 @@ def test_rows_for_each_arm_in_order_by_id_and_of_candidates(service):
     assert decide(service, "3", "rows", context=rows)["arm"] in "abc"
     create(service, {"name": "bring", "policy": "LinUCB", "features": columns})
     assert decide(service, "4", "bring", context={"x": rows[0], "y": rows[1]})["arm"] in "xy"
-    with pytest.raises(Refused, match="brings its own candidates"):
-        decide(service, "5", "bring", context=rows[0])
+    refused(422, decide, service, "5", "bring", context=rows[0], match="brings its own candidates")
     with service.database.read() as connection:
         rows_of_log = {
             entry.decision: entry.event
@@ -327,17 +332,19 @@ def test_over_http_and_by_the_client(served, monkeypatch):
 def test_a_name_that_is_taken_is_refused_where_the_first_spec_had_nothing_there(service, more):
     plain = {"name": "one", "policy": "LinUCB", "arms": SPEC["arms"], "dimension": 2}
     create(service, plain)
-    with pytest.raises(Refused, match="exists with another spec"):
-        create(
-            service, {name: value for name, value in plain.items() if name != "dimension"} | more
-        )
+    refused(
+        409,
+        create,
+        service,
+        {name: value for name, value in plain.items() if name != "dimension"} | more,
+        match="exists with another spec",
+    )
 
 
 def test_a_number_that_no_float_holds_once_scaled_changes_nothing(service):
     create(service, SPEC | {"features": {"x": {"kind": "number", "mean": 0, "deviation": 1e-9}}})
     before = state(service, "one")
-    with pytest.raises(Refused):
-        decide(service, "1", "one", context={"x": 1e305})
+    refused(422, decide, service, "1", "one", context={"x": 1e305})
     assert state(service, "one") == before
 
 

@@ -22,10 +22,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import pinned  # noqa: F401  the same last digits on every processor
 
 # isort: split
-from running import HOUR, Clock, ask, create, decide, reward, service_at, state, until
+from running import HOUR, Clock, ask, create, decide, refused, reward, service_at, state, until
 
 from tightrope_service import commands, log
-from tightrope_service.errors import Refused
 from tightrope_service.log import rows_and_names
 from tightrope_service.recovery import replay
 from tightrope_service.requests import ArmChange, ArmsRequest, ModeChange
@@ -213,8 +212,7 @@ def late(run):
         run.reward(made)
     run.wait(HOUR)
     for made in opened[3:]:
-        with pytest.raises(Refused, match="logged, not learned"):
-            run.reward(made, 1.0)
+        refused(410, run.reward, made, 1.0, match="logged, not learned")
     run.rounds(5)
 
 

@@ -8,21 +8,19 @@ import json
 import os
 import socket
 import threading
-import time
 
 import httpx
 import pytest
 import sqlalchemy as sa
 import structlog
 import uvicorn
-from running import create, decide, error, full, service_at, state, until
+from running import create, decide, error, refused, service_at, until
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
 from tightrope_service import http, keys, log, transfer, writer
 from tightrope_service.app import create_app
 from tightrope_service.database import Database
-from tightrope_service.errors import Refused
 from tightrope_service.settings import Settings
 
 
@@ -59,24 +57,6 @@ def test_it_is_not_ready_before_all_logs_are_read(tmp_path, clock, monkeypatch):
         until(lambda: get(application, "/readyz").status_code == 200, 10)
 
 
-@pytest.mark.usefixtures("price")
-def test_a_full_disk_still_answers_reads(service, monkeypatch):
-    decide(service, "a")
-    before, real = state(service), log.append
-
-    monkeypatch.setattr(log, "append", full)
-    monkeypatch.setattr(service.leases, "take", full)
-    for n in range(3):
-        with pytest.raises(Refused) as refused:
-            decide(service, f"b{n}")
-        assert refused.value.status == 503
-        assert (
-            state(service) == before and decide(service, "a")["event"] == 2
-        )  # what is known is answered again
-    monkeypatch.setattr(log, "append", real)
-    assert decide(service, "b0")["event"] == 3
-
-
 @contextlib.contextmanager
 def limited_server():
     """The port of a server that reads the whole body and says how long it was."""
@@ -105,8 +85,7 @@ def limited_server():
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        while not server.started:
-            time.sleep(0.01)
+        until(lambda: server.started)
         yield port
     finally:
         server.should_exit = True
@@ -259,8 +238,7 @@ def test_who_reads_the_database_cannot_make_a_cookie(served):
     with served.service.database.write() as connection:
         connection.execute(sa.update(log.sessions).values(until=keys.wall_clock() - 1))
     other.refresh()
-    with pytest.raises(Refused, match="Sign in"):
-        other.check_session(value, "admin")
+    refused(401, other.check_session, value, "admin", match="Sign in")
     served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None)
     with served.service.database.read() as connection:
         assert [row.digest for row in connection.execute(sa.select(log.sessions))] != [

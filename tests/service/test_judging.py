@@ -4,10 +4,9 @@ import base64
 
 import numpy as np
 import pytest
-from running import error
+from running import error, refused
 
 import tightrope as tr
-from tightrope_service.errors import Refused
 from tightrope_service.requests import EvaluationRequest
 from tightrope_service.service import judge_apart
 
@@ -112,8 +111,15 @@ def test_a_policy_that_takes_too_long_is_left_and_its_process_ended(monkeypatch)
         {"arm": [0, 1] * 50, "reward": [0.0, 1.0] * 50, "propensity": [0.5] * 100}
     )
     asked = EvaluationRequest(policy={"policy": "UCB"}, method="replay")
-    with pytest.raises(Refused, match="export the log and judge it with tightrope evaluate"):
-        judge_apart(log, asked, None, seconds=0.01)
+    refused(
+        422,
+        judge_apart,
+        log,
+        asked,
+        None,
+        seconds=0.01,
+        match="export the log and judge it with tightrope evaluate",
+    )
     assert judge_apart(log, asked, None)["value"] > 0.0
 
 

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from running import ask, batch, create, decide, history_of, reward
+from running import ask, batch, create, decide, history_of, reward, standing_and_history
 
 from tightrope_service import commands, events, history as lead, log as store
 from tightrope_service.board_view import page_of, span, two_digits
@@ -32,8 +32,7 @@ SHOP = {
 
 
 def shown(service, name="price"):
-    standing = ask(service, commands.describe_standing, name=name)
-    return page_of(standing, history_of(service, name, standing["seq"]))
+    return page_of(*standing_and_history(service, name))
 
 
 def found_low(service, arm):
@@ -207,8 +206,7 @@ def test_a_forecast_is_about_right(service, clock):
     create(service, SHOP)
     means = {"low": 0.8, "mid": 1.4, "high": 0.9}
     traffic(service, clock, 200, means, seed=2)
-    standing = ask(service, commands.describe_standing)
-    history = history_of(service, "price", standing["seq"])
+    history = standing_and_history(service)[1]
     bounds = dict(zip(history.arms, history.intervals(), strict=True))
     found = lead.forecast(history, bounds, "mid")
     assert not lead.lead_of(history, bounds).best and 0 < found.low <= found.decisions <= found.high
@@ -224,16 +222,13 @@ def test_a_forecast_is_about_right(service, clock):
         assert made < 5000
     assert found.low / 1.5 <= made - 200 <= 3 * found.decisions
     ask(service, commands.change_arm, "high", ArmChange(status="retired"))
-    assert "high" not in lead.played_arms(
-        history_of(service, "price", ask(service, commands.describe_standing)["seq"])
-    )
+    assert "high" not in lead.played_arms(standing_and_history(service)[1])
 
 
 def test_an_arm_that_is_not_played_any_more_is_never_known(service, clock):
     create(service, SHOP)
     traffic(service, clock, 200, {"low": 0.8, "mid": 0.9, "high": 0.85})
-    standing = ask(service, commands.describe_standing)
-    history = history_of(service, "price", standing["seq"])
+    history = standing_and_history(service)[1]
     bounds = dict(zip(history.arms, history.intervals(), strict=True))
     leader = lead.lead_of(history, bounds)
     assert math.isinf(
@@ -384,7 +379,7 @@ def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(servi
         "only if the" in page["answer"]
         and "whether it has cost anything cannot be said yet" in page["answer"]
     )
-    history = history_of(service, "price", ask(service, commands.describe_standing)["seq"])
+    history = standing_and_history(service)[1]
     assert (
         history.arms["sale"].open
         == sum(line.arms == ("sale",) for line in history.open.values())
@@ -394,7 +389,7 @@ def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(servi
     clock.now += 25 * 60 * MINUTE
     while history.open:
         ask(service, close_windows)
-        history = history_of(service, "price", ask(service, commands.describe_standing)["seq"])
+        history = standing_and_history(service)[1]
     assert [arm.open for arm in history.arms.values()] == [0, 0]
     assert (
         sum(

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from running import PRICES, ask, create, decide, reward, service_at, state
+from running import PRICES, ask, create, decide, refused, reward, service_at, state
 from typer.testing import CliRunner
 
 import tightrope as tr
@@ -408,9 +408,14 @@ def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blan
             transaction.experiment.session.state.model.response[0] = np.inf
 
         ask(service, infinite, name="p")
-        with pytest.raises(Refused, match=r"cannot be saved.*Nothing was erased") as error:
-            ask(service, commands.Erasure("someone"), name="p")
-        assert error.value.status == 409
+        refused(
+            409,
+            ask,
+            service,
+            commands.Erasure("someone"),
+            name="p",
+            match=r"cannot be saved.*Nothing was erased",
+        )
         service.writer._shut_down = lambda: None
     with service_at(tmp_path / "a.db", clock) as service:
         assert state(service, "p") == before
@@ -421,14 +426,18 @@ def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blan
 @pytest.mark.parametrize("value", [1e308, -1e101, 5e-324, 1e-200])
 def test_rewards_that_make_a_state_that_cannot_be_saved_are_refused(service, value):
     decide(service, "a")
-    with pytest.raises(Refused, match="sums of rewards cannot hold"):
-        reward(service, "a", value)
+    refused(422, reward, service, "a", value, match="sums of rewards cannot hold")
     for spec in (
         {"default_reward": value},
         {"rewards": [-abs(value) - 1.0, abs(value)], "default_reward": 0.0},
     ):
-        with pytest.raises(Refused, match="sums of rewards cannot hold"):
-            create(service, PRICES | {"name": "other"} | spec)
+        refused(
+            422,
+            create,
+            service,
+            PRICES | {"name": "other"} | spec,
+            match="sums of rewards cannot hold",
+        )
 
 
 @pytest.mark.parametrize("policy", ["UCB", "EpsilonGreedy", "LinUCB", "LinTS", "SquareCB", "UGapE"])
@@ -657,8 +666,7 @@ def test_an_experiment_records_every_parameter_and_plays_by_it_when_defaults_cha
         with service_at(tmp_path / "a.db", clock) as service:
             create(service, spec)  # the same words
             create(service, spec | {"cancel_within": 60.0, "seed": 0})  # the same meaning
-            with pytest.raises(Refused, match="exists with another spec"):
-                create(service, spec | {"seed": 5})
+            refused(409, create, service, spec | {"seed": 5}, match="exists with another spec")
     finally:
         monkeypatch.undo()
         ExperimentSpec.model_rebuild(force=True)

@@ -3,12 +3,11 @@ words that a client can act on."""
 
 import numpy as np
 import pytest
-from running import ask, crash, create, decide, error, reward, service_at, state
+from running import ask, crash, create, decide, error, refused, reward, service_at, state
 
 import tightrope as tr
 from tightrope_service import log, transfer
 from tightrope_service.client import Client
-from tightrope_service.errors import Refused
 from tightrope_service.recovery import replay
 from tightrope_service.service import warm_up
 from tightrope_service.spec import ExperimentSpec
@@ -32,8 +31,15 @@ def test_a_row_for_all_arms_is_the_session_s_from_the_first_round_to_a_replay(tm
         crash(service)
     with service_at(tmp_path / "a.db", clock) as service:
         assert state(service, "one") == told and decide(service, "3", "one", context=ROWS[3])["arm"]
-        with pytest.raises(Refused, match="was decided for another request"):
-            decide(service, "3", "one", context=[ROWS[3]] * 3)
+        refused(
+            409,
+            decide,
+            service,
+            "3",
+            "one",
+            context=[ROWS[3]] * 3,
+            match="was decided for another request",
+        )
         with service.database.read() as connection:
             assert replay(connection, 1, "one").errors == ()
             (first,) = [
@@ -51,31 +57,18 @@ def test_refusals_say_what_a_client_can_do(service):
     create(service, SPEC)
     for n in range(20):
         decide(service, str(n), "one", context=[ROWS[n]] * 3)
-    with pytest.raises(Refused) as same:
-        decide(service, "20", "one", context=[ROWS[20]] * 3)
-    assert (
-        "send it as one row, [..] instead of [[..], ..], from its first decision on"
-        in same.value.message
-    )
-    with pytest.raises(Refused) as late:
-        decide(service, "21", "one", context=ROWS[21])
-    assert (
-        "'one' began with a row for every arm" in late.value.message
-        and "create a new experiment" in late.value.message
-    )
+    same = refused(422, decide, service, "20", "one", context=[ROWS[20]] * 3, field="context")
+    assert "send it as one row, [..] instead of [[..], ..], from its first decision on" in same
+    late = refused(422, decide, service, "21", "one", context=ROWS[21], field="context")
+    assert "'one' began with a row for every arm" in late and "create a new experiment" in late
     create(service, SPEC | {"name": "all", "policy": {"policy": "LinUCB", "shared": True}})
-    with pytest.raises(Refused) as shared:
-        decide(service, "0", "all", context=ROWS[1])
-    assert '{"policy": "LinUCB", "shared": false}' in shared.value.message
+    shared = refused(422, decide, service, "0", "all", context=ROWS[1], field="context")
+    assert '{"policy": "LinUCB", "shared": false}' in shared
     create(service, {"name": "bring", "policy": "LinUCB", "dimension": 2})
-    with pytest.raises(Refused) as own:
-        decide(service, "0", "bring", context=ROWS[1])
-    assert "send a row for each of them, by id" in own.value.message
-    for refused in (same, late, shared, own):
-        assert (refused.value.status, refused.value.field) == (422, "context")
-        assert not any(
-            word in refused.value.message for word in ("session", "(K, d)", "shared=", "(d,)")
-        )
+    own = refused(422, decide, service, "0", "bring", context=ROWS[1], field="context")
+    assert "send a row for each of them, by id" in own
+    for sentence in (same, late, shared, own):
+        assert not any(word in sentence for word in ("session", "(K, d)", "shared=", "(d,)"))
 
 
 def test_over_http_and_by_the_client(served, monkeypatch):
@@ -133,10 +126,15 @@ def test_a_model_for_each_arm_counts_where_sizes_are_limited(service, monkeypatc
     with pytest.raises(ValueError, match=r"takes about 2\.6 GB"):
         warm_up(ExperimentSpec.model_validate(guarded))
     create(service, apart | {"policy": "LinUCB"})  # one regression for all
-    with pytest.raises(
-        Refused, match=r"context = 1000 arms with 400 features each takes about 2.6 GB"
-    ):
-        decide(service, "0", "big", context=[0.05] * 400)
+    refused(
+        422,
+        decide,
+        service,
+        "0",
+        "big",
+        context=[0.05] * 400,
+        match=r"context = 1000 arms with 400 features each takes about 2.6 GB",
+    )
     assert decide(service, "0", "big", context=[[0.05] * 399 + [k / 1e4] for k in range(1000)])[
         "arm"
     ]

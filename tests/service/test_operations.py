@@ -5,18 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from running import HOUR, PRICES, ask, create, decide, reward, state, until
+from running import HOUR, PRICES, ask, create, decide, full, refused, reward, state, until
 
 from tightrope_service import commands, log
-from tightrope_service.errors import Refused, timestamp
+from tightrope_service.errors import timestamp
 from tightrope_service.requests import ArmChange, ArmsRequest
-
-
-def refused(status, call, *arguments, **more):
-    with pytest.raises(Refused) as error:
-        call(*arguments, **more)
-    assert error.value.status == status, error.value.message
-    return error.value.message
 
 
 def test_the_same_experiment_is_created_once(service):
@@ -360,18 +353,25 @@ def test_a_group_is_one_transaction(service):
 
 
 @pytest.mark.usefixtures("price")
-def test_a_commit_that_fails_acknowledges_nothing_and_memory_goes_back(service, monkeypatch):
+@pytest.mark.parametrize("appended", [False, True])
+def test_a_commit_that_fails_acknowledges_nothing_and_memory_goes_back(
+    service, monkeypatch, appended
+):
     decide(service, "a")
-    before = state(service)
-    real = log.append
+    before, real = state(service), log.append
 
-    def full(*arguments):
-        real(*arguments)
-        raise OSError(28, "No space left on device")
+    def fails(*arguments):
+        if appended:
+            real(*arguments)
+        full()
 
-    monkeypatch.setattr(log, "append", full)
-    assert "nothing was done" in refused(503, decide, service, "b")
+    monkeypatch.setattr(log, "append", fails)
+    monkeypatch.setattr(service.leases, "take", full)
+    for n in range(3):
+        assert "nothing was done" in refused(503, decide, service, f"b{n}")
+        # reads are answered, and what is known is answered again
+        assert state(service) == before and decide(service, "a")["event"] == 2
     assert "nothing was done" in refused(503, reward, service, "a", 1.0)
     monkeypatch.setattr(log, "append", real)
     assert state(service) == before
-    assert decide(service, "b")["event"] == before["seq"] + 1
+    assert decide(service, "b0")["event"] == before["seq"] + 1

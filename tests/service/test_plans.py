@@ -3,12 +3,10 @@ all of it."""
 
 import re
 
-import pytest
 import sqlalchemy as sa
-from running import PRICES, ask, batch, create, decide, reward, service_at
+from running import PRICES, ask, batch, create, decide, refused, reward, service_at
 
 from tightrope_service import commands, log
-from tightrope_service.errors import Refused
 from tightrope_service.recovery import before_decision, was_erased
 from tightrope_service.writer import close_windows
 
@@ -25,8 +23,7 @@ def work(service, clock):
     ask(service, commands.Erasure("u"))
     clock.now += 3601 * 10**6
     ask(service, close_windows)
-    with pytest.raises(Refused, match="logged, not learned"):
-        reward(service, "b2", 1.0)
+    refused(410, reward, service, "b2", 1.0, match="logged, not learned")
     with service.database.read() as connection:
         row = log.row_of(connection, "price")
         assert before_decision(connection, row, "price", "d2") is not None

@@ -11,7 +11,19 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from postgres import server
-from running import PRICES, Process, crash, create, decide, reward, service_at, state, until
+from running import (
+    PRICES,
+    Process,
+    crash,
+    create,
+    decide,
+    patiently,
+    refused,
+    reward,
+    service_at,
+    state,
+    until,
+)
 
 from tightrope_service import commands, writer
 from tightrope_service.client import Client, Unavailable
@@ -50,14 +62,7 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
             told[place] = state(service)
             crash(service)
         with service_at(place, clock, lease=0.1) as service:
-            end = time.monotonic() + 10
-            while True:  # the lease of the process that died runs out
-                try:
-                    assert state(service) == told[place]
-                    break
-                except Refused as error:
-                    assert error.status == 503 and time.monotonic() < end
-                    time.sleep(0.1)
+            assert patiently(state, service) == told[place]
         with closing(Database(place)) as database, database.read() as connection:
             assert (
                 verify(connection, 1, "price").errors == () == replay(connection, 1, "price").errors
@@ -95,12 +100,9 @@ def test_batches_windows_and_erasures_in_parts(fresh, clock, monkeypatch):
         assert {one["status"] for one in service.ask_now("e", batch)["results"]} == {200}
         erasure = service.ask_now("e", commands.Erasure("u0"))
         assert erasure["erased"] == 60 and state(service, "e")["open"] == 60
-        with pytest.raises(Refused, match="was erased") as refused:
-            decide(service, "d0", "e", context=rows, subject="u0")
-        assert refused.value.status == 410
+        refused(410, decide, service, "d0", "e", context=rows, subject="u0", match="was erased")
         clock.now += 3601 * 10**6
-        with pytest.raises(Refused, match="waited for its reward until"):
-            reward(service, "d119", 1.0, "e")
+        refused(410, reward, service, "d119", 1.0, "e", match="waited for its reward until")
         until(lambda: not state(service, "e")["open"])
         told = state(service, "e")
         with service.database.read() as connection:
@@ -118,21 +120,19 @@ def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):
     ):
         create(one)
         decide(one, "a")
-        with pytest.raises(Refused, match="another process") as refused:
+        with pytest.raises(Refused, match="another process") as error:
             decide(other, "a")
         assert (
-            refused.value.status == 503
-            and refused.value.retry_after > 0
-            and refused.value.address == "http://one:1"
+            error.value.status == 503
+            and error.value.retry_after > 0
+            and error.value.address == "http://one:1"
         )
         with one.database.write() as connection:  # the first one slept too long
             connection.execute(sa.update(experiments).values(lease_until=0.0))
         assert decide(other, "a")["event"] == 2  # the answer that the first one gave
         decide(other, "b")
         before = state(other)
-        with pytest.raises(Refused) as refused:  # it still believes that it holds the experiment
-            decide(one, "c")
-        assert refused.value.status == 503
+        refused(503, decide, one, "c")
         assert state(other) == before
         with other.database.read() as connection:
             assert connection.execute(sa.select(sa.func.count()).select_from(events)).scalar() == 3
@@ -176,8 +176,7 @@ def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(
                     ).scalar()
                     == 2
                 )
-            with pytest.raises(Refused, match="another process"):
-                decide(two, "b")
+            refused(503, decide, two, "b", match="another process")
 
 
 START = """
@@ -246,14 +245,11 @@ def test_two_workers_and_kill_9_of_one(fresh, tmp_path):
         threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
         for thread in threads:
             thread.start()
-        while len(answers) < 60:
-            time.sleep(0.01)
+        until(lambda: len(answers) >= 60, 120)
         first.kill()
         seen = len(answers)
-        end = time.monotonic() + 60
-        while len(answers) < seen + 60:  # the other one takes over when the lease has run out
-            assert time.monotonic() < end and not failed
-            time.sleep(0.05)
+        # the other one takes over when the lease has run out
+        until(lambda: failed or len(answers) >= seen + 60, 60)
         stop.set()
         for thread in threads:
             thread.join()

@@ -9,7 +9,7 @@ from contextlib import closing
 import httpx
 import numpy as np
 import pytest
-from running import PRICES, Process
+from running import PRICES, Process, until
 from typer.testing import CliRunner
 
 import tightrope as tr
@@ -91,8 +91,7 @@ def test_requests_that_are_under_way_when_it_is_told_to_stop_are_answered(tmp_pa
         threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
         for thread in threads:
             thread.start()
-        while len(answered) < 200:
-            pass
+        until(lambda: len(answered) >= 200, 120)
         assert service.stop() == 0
         for thread in threads:
             thread.join()

@@ -6,7 +6,18 @@ import math
 
 import numpy as np
 import pytest
-from running import PRICES, ask, check_replay, create, decide, history_of, reward, state
+from running import (
+    PRICES,
+    ask,
+    check_replay,
+    create,
+    decide,
+    history_of,
+    refused,
+    reward,
+    standing_and_history,
+    state,
+)
 
 from tightrope_service import commands
 from tightrope_service.board_view import page_of
@@ -22,12 +33,6 @@ GUARD = PRICES | {
     "guarantee": {"sigma": 0.5},
 }
 SHADOW = {"mode": "shadow", "rewards": [-1.0, 2.0]}
-
-
-def refused(call, *arguments, match, field, **more):
-    with pytest.raises(Refused, match=match) as error:
-        call(*arguments, **more)
-    assert (error.value.status, error.value.field) == (422, field)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_a_reward_outside_its_range_is_refused_and_nothing_is_learned(service, m
     decide(service, "a")
     before = state(service)
     for value in (low - 0.01, high + 0.01, 1e308, -1e308):
-        refused(reward, service, "a", value, match="is outside rewards", field="value")
+        refused(422, reward, service, "a", value, match="is outside rewards", field="value")
     assert state(service) == before
     assert reward(service, "a", high)["learned"]
 
@@ -71,6 +76,7 @@ def test_every_reward_of_a_set_is_in_the_range(service):
     )
     first, second = decide(service, "a", "set")["arm"]
     refused(
+        422,
         reward,
         service,
         "a",
@@ -124,7 +130,13 @@ def test_a_request_does_not_rename_the_baseline(service, more, asked):
     create(service, GUARD | more)
     before = state(service)
     refused(
-        decide, service, "a", match="in every round; leave it out", field=next(iter(asked)), **asked
+        422,
+        decide,
+        service,
+        "a",
+        match="in every round; leave it out",
+        field=next(iter(asked)),
+        **asked,
     )
     assert state(service) == before
 
@@ -133,12 +145,15 @@ def test_a_request_does_not_replace_what_production_plays(service):
     create(
         service, PRICES | {"rollout": {"mode": "shadow", "production": {"low": 0.5, "mid": 0.5}}}
     )
-    refused(decide, service, "a", match="rollout.production", field="baseline", baseline="high")
+    refused(
+        422, decide, service, "a", match="rollout.production", field="baseline", baseline="high"
+    )
 
 
 def test_a_rounds_own_baseline_comes_with_its_own_mean(service):
     create(service, PRICES | {"policy": {"policy": "CUCB2", "alpha": 0.1}, "baseline_mean": 0.9})
     refused(
+        422,
         decide,
         service,
         "a",
@@ -190,8 +205,7 @@ def test_what_is_outside_the_range_is_clipped_where_that_was_asked_for_and_count
     for id, value in (("a", 11.9), ("b", -3.0), ("c", 1.0)):
         decide(service, id)
         assert reward(service, id, value)["learned"] and not reward(service, id, value)["learned"]
-    with pytest.raises(Refused, match="rewarded otherwise"):
-        reward(service, "a", 12.0)
+    refused(409, reward, service, "a", 12.0, match="rewarded otherwise")
     assert history_of(service, "price", 7).total == 2.0  # 1, 0 and 1
     found = certified(service)
     assert found["clipped"] == 2 and verdict(found, "is worth as much as the end")[0] == "unseen"
@@ -282,16 +296,20 @@ def test_a_decision_is_cancelled_before_its_arm_was_shown_or_not_at_all(service,
     clock.now += 30 * 10**6
     ask(service, commands.cancel, "a")
     clock.now += 1
-    with pytest.raises(Refused, match=r"could be cancelled until .* report its reward") as error:
-        ask(service, commands.cancel, "b")
-    assert error.value.status == 409
+    refused(
+        409,
+        ask,
+        service,
+        commands.cancel,
+        "b",
+        match=r"could be cancelled until .* report its reward",
+    )
     decide(service, "c", deferred=True)
     decide(service, "d", deferred=True)
     clock.now += 600 * 10**6
     ask(service, commands.cancel, "c")
     ask(service, commands.activate, "d")
-    with pytest.raises(Refused, match="was activated, so it was shown"):
-        ask(service, commands.cancel, "d")
+    refused(409, ask, service, commands.cancel, "d", match="was activated, so it was shown")
 
 
 def test_who_cancels_what_did_not_sell_is_told_on_the_certificate_and_the_board(service, clock):
@@ -317,8 +335,7 @@ def test_who_cancels_what_did_not_sell_is_told_on_the_certificate_and_the_board(
         > found["budget"]["bound_if_cancelled_were_shown"] + 5.0
     )
     assert verdict(found, "cancelled decisions count for nothing")[0] == "contradicted"
-    standing = ask(service, commands.describe_standing)
-    shown = page_of(standing, history_of(service, "price", standing["seq"]))
+    shown = page_of(*standing_and_history(service))
     assert any("cancelled" in one.says for one in shown["warnings"])
 
 
@@ -343,11 +360,22 @@ def test_sentences_call_arms_by_their_ids(service):
         "alpha": 0.1,
     }
     arms = [{"id": "low", "features": [0.1, 0.5]}, {"id": "mid", "features": [0.5, 0.5]}]
-    with pytest.raises(Refused, match="arm 'high' has norm 5,"):
-        create(service, spec | {"arms": [*arms, {"id": "high", "features": [3.0, 4.0]}]})
+    refused(
+        422,
+        create,
+        service,
+        spec | {"arms": [*arms, {"id": "high", "features": [3.0, 4.0]}]},
+        match="arm 'high' has norm 5,",
+    )
     create(service, spec | {"arms": arms})
-    with pytest.raises(Refused, match="arm 'huge' has norm 10,"):
-        ask(service, commands.add_arms, ArmsRequest(arms=[{"id": "huge", "features": [6.0, 8.0]}]))
+    refused(
+        422,
+        ask,
+        service,
+        commands.add_arms,
+        ArmsRequest(arms=[{"id": "huge", "features": [6.0, 8.0]}]),
+        match="arm 'huge' has norm 10,",
+    )
     create(service, {"name": "own", "policy": "LinUCB", "dimension": 2, "alpha": 0.1})
     with pytest.raises(Refused, match="arm 'far' has norm 5,"):
         context = {"near": [0.1, 0.1], "far": [3.0, 4.0]}

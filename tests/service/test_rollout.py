@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from running import ask, create, decide, reward, service_at, state
+from running import ask, create, decide, refused, reward, service_at, state
 
 from tightrope.evaluation.estimators import ConfidenceSequence
 from tightrope_service import commands, log
-from tightrope_service.errors import Refused
 from tightrope_service.events import ModeChanged, Rewarded
 from tightrope_service.experiment import created, decide as draw
 from tightrope_service.log import ExperimentJournal
@@ -290,8 +289,7 @@ def test_a_baseline_inside_the_policy_is_refused(service):
     ):
         with pytest.raises(ValueError, match="beside policy"):
             warm_up(ExperimentSpec.model_validate(SPEC | wrong))
-        with pytest.raises(Refused, match="beside policy"):
-            create(service, SPEC | wrong)
+        refused(422, create, service, SPEC | wrong, match="beside policy")
 
 
 def test_modes_replay_to_the_bit_and_go_on_after_a_restart(tmp_path, clock):
@@ -329,8 +327,14 @@ def test_what_cannot_be_rolled_out_is_refused(service):
     with pytest.raises(ValueError, match="adds up to"):
         create(service, SPEC | {"rollout": {"production": {"low": 0.5, "mid": 0.4}}})
     create(service, SPEC | {"rollout": {}})
-    with pytest.raises(Refused, match="no arm of production"):
-        decide(service, "a", excluded=["mid"])
+    refused(422, decide, service, "a", excluded=["mid"], match="no arm of production")
     create(service, SPEC | {"name": "free", "baseline": None})
-    with pytest.raises(Refused, match="has no baseline"):
-        ask(service, commands.change_mode, ModeChange(mode="shadow"), name="free")
+    refused(
+        409,
+        ask,
+        service,
+        commands.change_mode,
+        ModeChange(mode="shadow"),
+        name="free",
+        match="has no baseline",
+    )

@@ -16,17 +16,19 @@ from running import (
     decide,
     error,
     history_of,
+    patiently,
     place,
+    refused,
     reward,
     service_at,
+    standing_and_history,
     state,
+    until,
 )
-from test_promises import refused
 
 from tightrope_service import commands, log
 from tightrope_service.board_view import page_of
 from tightrope_service.certificate import assumptions, certificate
-from tightrope_service.errors import Refused
 from tightrope_service.history import promised_bounds, segment_report
 from tightrope_service.spec import ExperimentSpec, check_spec
 from tightrope_service.transfer import write_parquet
@@ -41,8 +43,7 @@ MEANS = {"de": {"low": 0.3, "mid": 0.3, "high": 0.9}, "fr": {"low": 0.3, "mid": 
 
 
 def report(service, name="price"):
-    standing = ask(service, commands.describe_standing, name=name)
-    return segment_report(history_of(service, name, standing["seq"]))
+    return segment_report(standing_and_history(service, name)[1])
 
 
 def rows_of(found, segment, value):
@@ -107,8 +108,7 @@ def test_expired_decisions_count_with_the_default_reward(service, clock):
     create(service, SPEC)
     decide(service, "a", segments={"country": "de"})
     clock.now += 2 * 3600 * 10**6
-    while ask(service, commands.describe)["open"]:
-        pass
+    until(lambda: not ask(service, commands.describe)["open"])
     (counts,) = [one for one in report(service)["segments"] if one["value"] == "de"]
     assert (counts["rewards"], counts["open"]) == (1, 0)
 
@@ -173,8 +173,14 @@ def test_a_retry_is_the_same_decision_and_another_segment_is_another_request(ser
     first = decide(service, "a", segments={"country": "it"})
     assert decide(service, "a", segments={"country": "at"}) == first  # both are other
     assert decide(service, "a") == first
-    with pytest.raises(Refused, match="was decided for another request"):
-        decide(service, "a", segments={"country": "de"})
+    refused(
+        409,
+        decide,
+        service,
+        "a",
+        segments={"country": "de"},
+        match="was decided for another request",
+    )
     with service.database.read() as connection:
         made = next(entry for entry in log.read(connection, 1) if entry.kind == "decided")
     assert made.event.asked == {
@@ -185,6 +191,7 @@ def test_a_retry_is_the_same_decision_and_another_segment_is_another_request(ser
 def test_what_segments_cannot_be(service):
     create(service, SPEC)
     refused(
+        422,
         decide,
         service,
         "b",
@@ -194,6 +201,7 @@ def test_what_segments_cannot_be(service):
     )
     create(service, PRICES | {"name": "plain"})
     refused(
+        422,
         decide,
         service,
         "b",
@@ -246,12 +254,7 @@ def test_results_outlive_a_kill_and_an_erasure(path, clock):
         before, then = report(service), state(service)
         crash(service)
     with service_at(path, clock, lease=0.1) as service:
-        for _ in range(400):
-            try:
-                assert state(service) == then
-                break
-            except Exception as error:
-                assert getattr(error, "status", None) == 503
+        assert patiently(state, service) == then
         assert report(service) == before
         service.ask_now("price", commands.Erasure("u1"))
         assert report(service) == before
@@ -264,12 +267,7 @@ def test_results_outlive_a_kill_and_an_erasure(path, clock):
         assert len(erased) == 10
         crash(service)
     with service_at(path, clock, lease=0.1) as service:
-        for _ in range(400):
-            try:
-                assert report(service) == before  # from a log whose bodies were blanked
-                break
-            except Exception as error:
-                assert getattr(error, "status", None) == 503
+        assert patiently(report, service) == before  # from a log whose bodies were blanked
 
 
 def test_the_export_has_a_column_for_each(service, tmp_path):
@@ -315,8 +313,7 @@ def test_the_api_and_the_board(served):
     page = served("GET", "/board/experiments/price", None, None, **cookie).text
     assert ">Segments<" in page and "of many segments some always do" in page and "phone" in page
     assert ">Segments<" not in served("GET", "/board/experiments/plain", None, None, **cookie).text
-    standing = ask(served.service, commands.describe_standing)
-    shown = page_of(standing, history_of(served.service, "price", standing["seq"]))
+    shown = page_of(*standing_and_history(served.service))
     assert shown["segments"] == ["country", "device"]
 
 
@@ -465,8 +462,7 @@ def test_a_wrong_mean_of_one_value_is_contradicted(service, clock):
         )
         clock.now += 10**6
         reward(service, f"d{n}", float(rng.random() < 0.3))
-    standing = ask(service, commands.describe_standing)
-    history = history_of(service, "price", standing["seq"])
+    standing, history = standing_and_history(service)
     found = assumptions(standing["holdings"], history, standing["rollout"])
     (broken,) = [one for one in found if one.verdict == "contradicted"]
     assert broken.why.endswith("in country fr.")

@@ -15,6 +15,7 @@ from running import (
     create,
     decide,
     error,
+    refused,
     reward,
     service_at,
     state,
@@ -22,7 +23,6 @@ from running import (
 )
 
 from tightrope_service import commands, log, writer
-from tightrope_service.errors import Refused
 from tightrope_service.log import snapshots
 from tightrope_service.requests import ArmChange, ModeChange
 from tightrope_service.spec import ExperimentSpec, check_spec
@@ -95,11 +95,16 @@ def test_an_arm_that_cannot_be_played_is_not_kept(service):
     assert third["arm"] != other["arm"]
     ask(service, commands.cancel, third["id"])
     assert decide(service, subject="user")["id"] != third["id"]  # it was never shown
-    with pytest.raises(Refused, match="'nothing' is not the id of an arm"):
-        decide(service, subject="user", excluded=["nothing"])
+    refused(
+        422,
+        decide,
+        service,
+        subject="user",
+        excluded=["nothing"],
+        match="'nothing' is not the id of an arm",
+    )
     ask(service, commands.change_status, "pause")
-    with pytest.raises(Refused, match="is paused"):
-        decide(service, subject="user")
+    refused(409, decide, service, subject="user", match="is paused")
     check_replay(service)
 
 
@@ -107,8 +112,7 @@ def test_a_deferred_decision_counts_once_it_is_asked_for_to_be_shown(service):
     create(service, STICKY)
     first = decide(service, subject="user", deferred=True)
     assert decide(service, subject="user", deferred=True) == first
-    with pytest.raises(Refused, match="is deferred and was not activated"):
-        reward(service, first["id"], 1.0)
+    refused(409, reward, service, first["id"], 1.0, match="is deferred and was not activated")
     assert decide(service, subject="user") == first
     assert reward(service, first["id"], 1.0)["learned"]
     check_replay(service)
@@ -137,19 +141,17 @@ def test_rewards_are_summed_until_the_window_closes(service, clock):
     for name, value in (("order 1", 2.5), ("order 2", 4.0)):
         assert reward(service, id, value, reward_id=name)["learned"]
     assert not reward(service, id, 4.0, reward_id="order 2")["learned"]  # a retry
-    for words, value, more in (
-        ("reward_id = 'order 2' was given with another value", 1.0, {"reward_id": "order 2"}),
-        (r"reward_id is missing.*a retry would count twice", 1.0, {}),
-        (r"value = 10\.5 is outside rewards = \[0, 10\]", 4.0, {"reward_id": "order 3"}),
+    for status, words, value, more in (
+        (409, "reward_id = 'order 2' was given with another value", 1.0, {"reward_id": "order 2"}),
+        (422, r"reward_id is missing.*a retry would count twice", 1.0, {}),
+        (422, r"value = 10\.5 is outside rewards = \[0, 10\]", 4.0, {"reward_id": "order 3"}),
     ):
-        with pytest.raises(Refused, match=words):
-            reward(service, id, value, **more)
+        refused(status, reward, service, id, value, **more, match=words)
     assert state(service)["rewards"] == 0
     close_windows(service, clock, 10 * HOUR)
     assert state(service)["rewards"] == 1
     for _ in range(2):
-        with pytest.raises(Refused, match="was logged, not learned"):
-            reward(service, id, 1.0, reward_id="order 4")
+        refused(410, reward, service, id, 1.0, reward_id="order 4", match="was logged, not learned")
     assert kinds(service).count("late") == 1
     check_replay(service)
 

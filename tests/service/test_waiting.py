@@ -15,6 +15,7 @@ from running import (
     create,
     decide,
     probed,
+    refused,
     reward,
     service_at,
     state,
@@ -28,7 +29,6 @@ from tightrope_service import (
     service as warm_up,
     writer,
 )
-from tightrope_service.errors import Refused
 from tightrope_service.recovery import check_snapshots, replay, verify
 from tightrope_service.spec import ExperimentSpec
 
@@ -109,8 +109,7 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
         create(service, SPEC | {"window": "1h", "default_reward": 0.0})
         ask(service, batch(2000), name="e")
         clock.now += HOUR + 1
-        with pytest.raises(Refused, match="waited for its reward until"):
-            reward(service, "1999", 1.0, "e")
+        refused(410, reward, service, "1999", 1.0, "e", match="waited for its reward until")
         assert state(service, "e")["open"] == 1999
         monkeypatch.setattr(writer, "GROUP_SECONDS", 0.002)
         parts = []

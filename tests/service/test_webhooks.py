@@ -24,10 +24,12 @@ from running import (
     create,
     decide,
     error,
-    history_of,
+    patiently,
     place,
+    refused,
     reward,
     service_at,
+    standing_and_history,
     until,
 )
 from test_scopes import two
@@ -35,7 +37,6 @@ from test_scopes import two
 from tightrope_service import commands, outbox, webhooks as sending
 from tightrope_service.board_view import sentence_of
 from tightrope_service.certificate import NOTICE_KINDS, Notice
-from tightrope_service.errors import Refused
 from tightrope_service.events import Decided
 from tightrope_service.requests import ModeChange
 from tightrope_service.service import Histories
@@ -124,14 +125,21 @@ def hook(service, url, events=NOTICE_KINDS, experiments=None):
         return outbox.create(connection, service.settings.clock(), url, events, experiments, "")
 
 
+def paused_hook(service, url):
+    """A webhook that a paused experiment has a message for."""
+    made = hook(service, url)
+    create(service)
+    ask(service, commands.change_status, "pause")
+    return made
+
+
 def watched(service):
     """Let the writer's tick look at all of the experiment, and tell what holds."""
     ask(service, commands.describe)  # so that the process has it
     owned = service.writer.owned["price"]
     service.writer.notice = functools.partial(notice_standing, service, Histories(service.database))
     owned.looked, owned.looked_at = -1, -math.inf
-    while owned.looked < 0:
-        time.sleep(0.01)
+    until(lambda: owned.looked >= 0)
     for _ in range(2):  # what was lined up, and what it asked for
         ask(service, commands.describe)
         service.threads["noticing"].submit(lambda: None).result(30)
@@ -191,8 +199,7 @@ def test_a_winner_is_told_when_the_board_says_that_it_is_known(service, clock, r
         reward(service, f"d{n}", float(made["arm"] == "high"))
         if n % 50 == 49:
             watched(service)
-            standing = ask(service, commands.describe_standing)
-            sentence = sentence_of(standing, history_of(service, "price", standing["seq"]))
+            sentence = sentence_of(*standing_and_history(service))
             known.append(("known now" in sentence, len(rows(service))))
     assert known[0] == (False, 0) and known[-1] == (True, 1)
     assert all(says == bool(number) for says, number in known)
@@ -291,9 +298,7 @@ def test_what_was_before_the_webhook_is_not_told_and_nor_is_what_happened_elsewh
 
 
 def test_a_receiver_that_is_down_gets_it_later_and_the_pauses_grow(service, clock, receiver):
-    hook(service, receiver.url)
-    create(service)
-    ask(service, commands.change_status, "pause")
+    paused_hook(service, receiver.url)
     receiver.status = 500
     pauses = []
     while rows(service)[0].status == "waiting":
@@ -322,9 +327,7 @@ def test_nobody_there(service, receiver):
         probe.bind(("127.0.0.1", 0))
         free = probe.getsockname()[1]
     hook(service, f"http://127.0.0.1:{free}/")
-    hook(service, receiver.url)
-    create(service)
-    ask(service, commands.change_status, "pause")
+    paused_hook(service, receiver.url)
     sent(service)
     assert rows(service)[0].status == "waiting" and rows(service)[0].error.startswith(
         "ConnectionRefusedError"
@@ -370,18 +373,14 @@ def test_a_slow_receiver_keeps_no_decision_waiting(service, receiver, monkeypatc
 def test_redirects_are_not_followed(service, receiver):
     other = Receiver()
     receiver.status, receiver.location = 307, other.url
-    hook(service, receiver.url)
-    create(service)
-    ask(service, commands.change_status, "pause")
+    paused_hook(service, receiver.url)
     sent(service)
     assert len(receiver.got) == 1 and other.got == []
     assert "redirects are not followed" in rows(service)[0].error
 
 
 def test_a_forged_signature_an_old_one_and_another_body_are_known(service, clock, receiver):
-    made = hook(service, receiver.url)
-    create(service)
-    ask(service, commands.change_status, "pause")
+    made = paused_hook(service, receiver.url)
     sent(service)
     ((_, headers, body),) = receiver.got
     secret, now = outbox.shown_secret(made.secret), clock.now / 1e6
@@ -396,35 +395,22 @@ def test_a_forged_signature_an_old_one_and_another_body_are_known(service, clock
 # What is between a commit and a delivery ----------------------------------------------------------
 
 
-def ready(service, name="price"):
-    """Wait until another process's lease has run out."""
-    end = time.monotonic() + 20
-    while True:
-        try:
-            return ask(service, commands.describe, name=name)
-        except Refused:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-
-
 def test_a_kill_between_any_two_steps_loses_no_message(path, clock, receiver, monkeypatch):
     with service_at(
         path, clock, webhook_networks=HERE, lease=0.3
     ) as service:  # after the commit of the event
-        hook(service, receiver.url)
-        create(service)
-        ask(service, commands.change_status, "pause")
+        paused_hook(service, receiver.url)
         crash(service)
     with service_at(
         path, clock, webhook_networks=HERE, lease=0.3
     ) as service:  # after the message is in the table
-        ready(service)
+        patiently(ask, service, commands.describe)
         assert len(rows(service)) == 1
         crash(service)
     with service_at(
         path, clock, webhook_networks=HERE, lease=0.3
     ) as service:  # after the claim, before the receiver has it
-        ready(service)
+        patiently(ask, service, commands.describe)
         assert len(rows(service)) == 1
         real = Sender.post
         monkeypatch.setattr(Sender, "post", lambda *given: (_ for _ in ()).throw(OSError("killed")))
@@ -443,7 +429,7 @@ def test_a_kill_between_any_two_steps_loses_no_message(path, clock, receiver, mo
         assert len(receiver.got) == 1 and rows(service)[0].status == "waiting"
         crash(service)
     with service_at(path, clock, webhook_networks=HERE, lease=0.3) as service:
-        ready(service)
+        patiently(ask, service, commands.describe)
         clock.now += sending.CLAIM
         sent(service)
         assert len(receiver.got) == 2 and rows(service)[0].status == "delivered"
@@ -483,9 +469,7 @@ def test_addresses_of_a_name_share_the_time_of_an_attempt(service, receiver, mon
         places.append((socket.AF_INET, socket.SOCK_STREAM, 6, "", listener.getsockname()))
     places.append((socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", receiver.port)))
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **more: places)
-    made = hook(service, f"http://many.example:{receiver.port}/")
-    create(service)
-    ask(service, commands.change_status, "pause")
+    made = paused_hook(service, f"http://many.example:{receiver.port}/")
     began = time.monotonic()
     assert Sender(service).post(made, rows(service)[0], 0) is None and receiver.got
     places.pop()
@@ -551,8 +535,9 @@ def test_addresses_inside_are_refused_when_it_is_made_and_when_it_is_sent(two, u
         in error(two("POST", "/v1/webhooks", {"url": url}), 422)["message"]
     )
     scheme, host, port, _ = outbox.parts_of(url)
-    with pytest.raises(Refused, match="not an address of the public"):
-        outbox.checked_addresses(scheme, host, port, [])
+    refused(
+        422, outbox.checked_addresses, scheme, host, port, [], match="not an address of the public"
+    )
 
 
 @pytest.mark.parametrize(
@@ -582,9 +567,7 @@ def test_a_name_that_leads_inside_only_when_it_is_sent_is_refused(service, recei
     )
     url = f"https://rebound.example:{receiver.port}/"
     assert outbox.checked_addresses("https", "rebound.example", receiver.port, [])
-    made = hook(service, url)
-    create(service)
-    ask(service, commands.change_status, "pause")
+    made = paused_hook(service, url)
     sender = Sender(service)
     sender.networks = []
     assert "leads to 127.0.0.1" in sender.post(made, rows(service)[0], 0)
@@ -592,8 +575,15 @@ def test_a_name_that_leads_inside_only_when_it_is_sent_is_refused(service, recei
 
 
 def test_plain_http_is_for_networks_that_the_operator_names():
-    with pytest.raises(Refused, match="give one with https://"):
-        outbox.checked_addresses("http", "93.184.215.14", 80, [])
+    refused(
+        422,
+        outbox.checked_addresses,
+        "http",
+        "93.184.215.14",
+        80,
+        [],
+        match="give one with https://",
+    )
     named = outbox.networks_of(["93.184.215.0/24", "fd00::/8"])
     assert outbox.checked_addresses("http", "93.184.215.14", 80, named)
     with pytest.raises(ValueError, match="is not a network"):
@@ -709,10 +699,10 @@ def test_a_key_for_some_experiments_makes_and_sees_webhooks_for_these(two):
             ).status_code
             == 201
         )
-    for refused in (["*"], ["price"], ["shop-?"], ["checkout", "c*"]):
+    for beyond in (["*"], ["price"], ["shop-?"], ["checkout", "c*"]):
         assert (
             two(
-                "POST", "/v1/webhooks", {"url": PUBLIC, "experiments": refused}, "admin shop"
+                "POST", "/v1/webhooks", {"url": PUBLIC, "experiments": beyond}, "admin shop"
             ).status_code
             == 403
         )

@@ -8,7 +8,7 @@ import threading
 import httpx
 import pytest
 import sqlalchemy as sa
-from running import PRICES, crash, create, decide, reward, service_at, state, until
+from running import PRICES, crash, create, decide, refused, reward, service_at, state, until
 
 from tightrope_service import commands, keys, log, recovery, routes, writer
 from tightrope_service.app import create_app
@@ -88,9 +88,7 @@ def test_an_error_of_our_own_in_a_creation_is_answered_once(service, monkeypatch
 
     with monkeypatch.context() as changed:
         changed.setattr(writer, "created", broken)
-        with pytest.raises(Refused) as refused:
-            create(service)
-    assert refused.value.status == 500
+        refused(500, create, service)
     assert decide(service, "a", "other")["id"] == "a"
     create(service)
 

@@ -6,7 +6,7 @@ import numpy as np
 import tightrope as tr
 from tiers import thorough
 from tightrope.core.files import standard_error
-from tightrope_papers.lipschitz.settings import difference, instance
+from tightrope_papers.lipschitz.discrete import difference, instance
 
 
 @thorough

@@ -11,7 +11,7 @@ from tightrope import Result, discretize, lipschitz_lower_bound, problems
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, below, judged, row_of, within
-from .settings import LOGLOG, P, Shape, join_results, order, panels, shapes, summary
+from .discrete import LOGLOG, P, Shape, join_results, order, panels, shapes, summary
 
 SHIFT = 0.0363  # peaks lie between the points of every grid used
 FINE_ARMS = 513  # arms that HOO and Zooming choose among

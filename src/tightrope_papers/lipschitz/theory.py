@@ -20,7 +20,7 @@ from tightrope.solvers.programs import confusing_information
 
 from ..experiment import Run, generator
 from ..scoring import OURS, Row, Rows, above, estimate, every, judged, never, row_of
-from .settings import UNRELATED_CONSTANT, P, constant, instance, shapes
+from .discrete import UNRELATED_CONSTANT, P, constant, instance, shapes
 
 SIZES = (17, 46)
 ROUNDING = 1e-9

@@ -562,17 +562,12 @@ def table1_tables(runs: LearnedBetas) -> dict[str, pd.DataFrame]:
 
 
 def table1_plot(runs: LearnedBetas) -> dict[str, Figure]:
-    fig, axes = style.figure(2)
-    for ax, curves, name in zip(
-        axes, (runs.paths, runs.regrets), ("beta", "regret of the trajectory"), strict=True
-    ):
-        looks = style.Palette()
-        for (d, T), values in curves.items():
-            draw_bands(ax, np.arange(values.shape[1]), {f"d = {d}, T = {T}": values}, palette=looks)
-        ax.set(xlabel="trajectory", ylabel=name)
-        ax.set_ylim(bottom=0)
-    style.legend(axes[-1])
-    return {"learning": fig}
+    betas, regrets = (
+        {f"d = {d}, T = {T}": values for (d, T), values in curves.items()}
+        for curves in (runs.paths, runs.regrets)
+    )
+    figure = side_by_side(betas, regrets, "trajectory", "regret of the trajectory")
+    return {"learning": figure}
 
 
 table1_notes = (
