@@ -9,7 +9,6 @@ import pytest
 from tightrope.results import Result
 from tightrope_papers.conservative import measures
 from tightrope_papers.conservative.measures import (
-    budget_order,
     even_checkpoints,
     extreme_models,
     final,
@@ -179,18 +178,6 @@ def budget_result(regret, budget):
         pulls={},
         watched={name: {"budget": np.array(values) + noise} for name, values in budget.items()},
     )
-
-
-def test_budgets_are_ordered_as_regrets_are():
-    regret = {"a": 10.0, "b": 20.0, "c": 30.0}
-    right = {"a": [0.0, 90.0], "b": [0.0, 80.0], "c": [0.0, 70.0]}
-    shuffled = {"a": right["b"], "b": right["c"], "c": right["a"]}
-    for regrets, budgets, verdict in (
-        (regret, right, "reproduced"),
-        (regret, shuffled, "partly"),
-        (dict.fromkeys(regret, 10.0), right, "undecided"),
-    ):
-        assert budget_order(budget_result(regrets, budgets)).verdict == verdict
 
 
 def test_parallel_budgets_have_the_same_slope():

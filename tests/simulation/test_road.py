@@ -2,7 +2,6 @@
 interruptions."""
 
 import abc
-import contextlib
 import functools
 import json
 import multiprocessing
@@ -374,40 +373,6 @@ def test_any_executor_of_the_standard_protocol_gives_the_numbers_of_threads(tmp_
     with ThreadPoolExecutor(1) as executor:  # and one in this process
         here = tr.simulate(TEN, policies, horizon=300, replications=5, engine=executor)
         assert all(np.array_equal(threads.regret[name], here.regret[name]) for name in policies)
-
-
-def test_workers_of_a_machine_compile_a_name_once(tmp_path, monkeypatch):
-    """The first slice of a name is one worker's; the others wait for its end, and one that dies
-    lets the next one in."""
-    from tightrope.simulation import executors as worker
-
-    monkeypatch.setenv("TIGHTROPE_CACHE", str(tmp_path))
-    order = []
-
-    def visit(name, fails=False):
-        with contextlib.suppress(KeyError), worker._turn_of("key-UCB"):
-            order.append(f"{name} in")
-            time.sleep(0.2)
-            order.append(f"{name} out")
-            if fails:
-                raise KeyError
-
-    first = threading.Thread(target=visit, args=("first", True))
-    first.start()
-    while not order:
-        time.sleep(0.01)
-    visit("second")
-    first.join()
-    assert order == ["first in", "first out", "second in", "second out"]
-    third, fourth = (threading.Thread(target=visit, args=(name,)) for name in ("third", "fourth"))
-    third.start()
-    fourth.start()
-    third.join()
-    fourth.join()
-    assert {*order[4:6]} == {
-        "third in",
-        "fourth in",
-    }  # the kernels are on disk, nobody waits any more
 
 
 def test_processes_give_the_numbers_of_threads(tmp_path):

@@ -37,7 +37,6 @@ from .measures import (
     ModelRuns,
     allowance,
     budget_monitor,
-    budget_order,
     budget_panels,
     clucb2_plays,
     clucb2_regret,
@@ -311,7 +310,6 @@ def fig7_score(runs: ModelRuns) -> Rows:
         )
         yield lower(OURS, text, final(result, name, worst, models), oracle)
     yield from martingale_alone(runs)
-    yield budget_order(result)
 
 
 def martingale_alone(runs: ModelRuns, where: str = "") -> Rows:

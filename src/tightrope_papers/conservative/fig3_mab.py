@@ -35,7 +35,6 @@ from .measures import (
     bernoulli_models,
     budget_monitor,
     budget_panels,
-    budgets,
     by_model,
     even_checkpoints,
     extreme_models,
@@ -49,6 +48,7 @@ from .measures import (
     reduced_in_draws,
     reduction,
     relative,
+    safety,
     summary,
     told_baseline,
     worst_models_of_draws,
@@ -375,7 +375,7 @@ fig6_data = data
 
 
 def fig6_score(runs: ModelRuns) -> list[Row]:
-    return [*budgets(runs.result, "UCB"), parallel(runs.result)]
+    return [*safety(runs.result, "UCB"), parallel(runs.result)]
 
 
 def fig6_plot(runs: ModelRuns) -> dict[str, Figure]:

@@ -31,7 +31,6 @@ from .measures import (
     BoundConstants,
     allowance,
     budget_monitor,
-    budgets,
     clucb2t_plays,
     clucb2t_regret,
     even_checkpoints,
@@ -44,6 +43,7 @@ from .measures import (
     reduced_by_more,
     relative,
     rounds_from_which_longer_periods_help,
+    safety,
     summary,
     told_baseline,
     unconstrained,
@@ -250,7 +250,7 @@ def fig8_score(runs: JesterRuns) -> list[Row]:
             lead[nearest],
             everywhere_above(list(lead.values())),
         ),
-        *budgets(result, "LinUCB"),
+        *safety(result, "LinUCB"),
         parallel(result),
     ]
 

@@ -1,7 +1,6 @@
 """The common measures of the figures: regret at the horizon, the models the paper picks, its claims
 on safety and budgets, its pictures."""
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,6 @@ from ..scoring import (
     at_most,
     below,
     estimate,
-    every,
     gain,
     in_most_draws,
     judged,
@@ -431,29 +429,6 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
     ]
 
 
-def budget_order(result: Result) -> Row:
-    """The better the algorithm the higher its budget: every pair whose regrets differ, paired, by 4
-    standard errors."""
-    holds = []
-    for one, other in itertools.combinations(result.policies, 2):
-        regret = paired_mean(final(result, one), final(result, other))
-        budget = paired_mean(
-            result.watched[one]["budget"][:, -1], result.watched[other]["budget"][:, -1]
-        )
-        if abs(regret.value) > 4 * regret.se:
-            holds.append(budget.value * regret.value < 0 and abs(budget.value) > 4 * budget.se)
-    return row_of(
-        "budgets-by-regret",
-        "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard "
-        "errors)",
-        "all",
-        f"{sum(holds)} of {len(holds)}",
-        every(holds),
-        remark="For a fixed baseline the true budget is a constant minus the pseudo-regret, so "
-        "that this can hardly fail.",
-    )
-
-
 def parallel(result: Result) -> Row:
     start = int(np.searchsorted(result.rounds, 0.75 * result.rounds[-1]))
     rises = {
@@ -470,10 +445,6 @@ def parallel(result: Result) -> Row:
         1.0,
         PARALLEL_SHARE,
     )
-
-
-def budgets(result: Result, free: str) -> list[Row]:
-    return [budget_order(result), *safety(result, free)]
 
 
 def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> pd.DataFrame:
