@@ -551,8 +551,9 @@ class Claim:
     asymptotic: why no finite horizon can judge it; depends: on which setting that is not printed
     its number hangs; each "" for the others. core_hours: of one core that would decide it, where
     runs are what is missing; price: which runs these are. settings: what its rows vary, where they
-    are one comparison in several settings and not its parts. allows: other readings that the text
-    leaves open: it is contradicted once it fails in these, too.
+    are one comparison in several settings and not its parts. consistent: why its rows can hardly
+    fail, where they are consistent with it and show little more. allows: other readings that the
+    text leaves open: it is contradicted once it fails in these, too.
     """
 
     key: str
@@ -567,6 +568,7 @@ class Claim:
     core_hours: float | None = None
     price: str = ""
     settings: str = ""
+    consistent: str = ""
     allows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -655,10 +657,9 @@ class ClaimStanding(NamedTuple):
 
 
 def standings(
-    claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterable[Reading] = ()
+    claims: Mapping[str, Claim], rows: Iterable[Row], readings: Sequence[Reading] = ()
 ) -> list[ClaimStanding]:
     by_claim: dict[str, list[Row]] = {key: [] for key in claims}
-    readings = list(readings)
     for row in rows:
         if row.key == OURS:
             continue
@@ -725,28 +726,26 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
     if failing:
         return DEPENDS, f"It holds in the reading “{holding[0]}”. {said(failing[0])}"
     if open_:
-        runs = f" ({claim.price})" if claim.price else ""
         cost = (
             ""
             if claim.core_hours is None
-            else f" Core-hours that would decide it: {claim.core_hours:g}{runs}."
+            else f" Core-hours that would decide it: {claim.core_hours:g} ({claim.price})."
         )
         return UNDECIDED, said(open_[0]) + cost
     if in_some:
         where = f"It holds in the reading “{holding[0]}”. " if holding else ""
         return DEPENDS, where + said(in_some[0])
     used = {named[row.figure].name: named[row.figure] for row in counted if row.figure in named}
+    why = [f"Consistent with it: {claim.consistent}."] if claim.consistent else []
     if not used or (others and len(holding) == len(others)):
-        return REPRODUCED, ""
-    return IN_READING, " ".join(
-        f"“{one.name}” ({one.source}; {one.tried} readings tried)." for one in used.values()
-    )
+        return REPRODUCED, "".join(why)
+    why += [f"“{one.name}” ({one.source}; {one.tried} readings tried)." for one in used.values()]
+    return IN_READING, " ".join(why)
 
 
 def verdict_of(row: Row) -> str:
-    if row.verdict == "partly":
-        return UNDECIDED if EVERY_PLACE in row.test else DEPENDS
-    return CONTRADICTED if row.verdict == "not reproduced" else row.verdict
+    partly = UNDECIDED if EVERY_PLACE in row.test else DEPENDS
+    return {"partly": partly, "not reproduced": CONTRADICTED}.get(row.verdict, row.verdict)
 
 
 def said(row: Row) -> str:

@@ -130,7 +130,8 @@ def train_softucb(
 
     References
     ----------
-    Yang & Toni 2020, Eq 5 and 13.
+    Yang & Toni 2020, Eq 5 and 13. Deviation: trajectory n steps by step / (1 + n / 20) times g / T,
+    where the paper has a constant times g.
     """
     horizon = as_rounds("horizon", horizon)
     trajectories = checks.integer("trajectories", trajectories, least=1)
