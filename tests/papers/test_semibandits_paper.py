@@ -134,8 +134,6 @@ def test_when_the_best_cluster_is_found(rng):
         fig1.earlier_row("PC2UCB", "C2UCB", one, other)
         for one, other in ((soon, late), (late, soon), (rng.permutation(late), late))
     ) == [YES, NO, OPEN]
-    assert verdicts(fig1.suboptimal(late)) == [YES, YES]
-    assert verdicts(fig1.suboptimal(soon + 1)) == [NO, NO]
     low, high = rng.normal(0.3, 0.05, 40), rng.normal(0.6, 0.05, 40)
     rows = fig1.slower_row("C2UCB", low, high), fig1.slower_row("C2UCB", high, low)
     assert verdicts(rows) == [YES, NO]

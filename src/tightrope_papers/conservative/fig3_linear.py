@@ -258,8 +258,8 @@ def theorem_1(draws: Mapping[str, ModelRuns]) -> list[Row]:
         )
         for key, text, count in (
             ("thm1-safe", "runs of CLUCB2 that break the constraint", broken),
-            ("thm1-regret", above_bound, over),
-            ("lemma1-plays", off_arm, more),
+            (OURS, above_bound, over),
+            (OURS, off_arm, more),
         )
     ]
 

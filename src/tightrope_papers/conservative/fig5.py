@@ -179,21 +179,21 @@ def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
     )
     return [
         row_of(
-            "thm2-regret",
+            OURS,
             above_bound,
             f"at most {DELTA:g}",
             f"{over} of {total}",
             rare(over, total, DELTA),
         ),
         row_of(
-            "thm2-regret",
+            OURS,
             f"Lemma 3's bound falls with T from T~ = C_b on (T = {first:.3g}) and becomes 0",
             "falls to 0",
             f"{sum(falling)} of {len(falling)} steps",
             every(falling),
         ),
         row_of(
-            "lemma3-plays",
+            OURS,
             off_arm,
             f"at most {DELTA:g}",
             f"{more} of {total}",

@@ -46,7 +46,6 @@ from .settings import ARM_WISE, BASELINES, CLUSTERS, DIMENSION, PAIRS, Clusters,
 
 ANGLE = 0.5 * math.pi / 2
 ROUNDS, EARLY_ROUNDS = 10, 3
-FEW_ROUNDS = 5  # rounds, fewer than there are clusters
 FROM_ONE = tuple(name for name in BASELINES if name != "greedy")
 GREEDY_BY_INDEX = "greedy, first round by index"
 
@@ -151,7 +150,6 @@ def score(runs: ClusterRuns) -> Rows:
     yield from [from_one_cluster(name, watched[name]["clusters"]) for name in FROM_ONE]
     yield from [from_many_clusters(name, watched[name]["clusters"]) for name in ARM_WISE]
     yield from score_rows(runs.spread)
-    yield from suboptimal(watched["C2UCB"]["best"])
     yield from [
         earlier_row(name, rival, watched[name]["best"], watched[rival]["best"])
         for name, rival in PAIRS.items()
@@ -198,27 +196,6 @@ def score_rows(spread: dict[str, float]) -> list[Row]:
             ours,
             every(holds),
         )
-    ]
-
-
-def suboptimal(best: np.ndarray) -> list[Row]:
-    key, away = "sub-optimal-cluster", estimate((best == 0).mean(axis=1))
-    return [
-        row_of(
-            key,
-            "C2UCB: share of rounds without an arm of the best cluster",
-            "often",
-            away,
-            above(away, 0.5, partly=0.0),
-        ),
-        judged(
-            key,
-            f"C2UCB: share of trials whose first {FEW_ROUNDS} rounds miss the best of {CLUSTERS} "
-            "clusters",
-            "may",
-            estimate(1.0 * (best[:, :FEW_ROUNDS].max(axis=1) == 0)),
-            above,
-        ),
     ]
 
 

@@ -163,7 +163,7 @@ def lemmas(result: Result) -> list[Row]:
             never(missed, total),
         ),
         row_of(
-            "lemma1-order",
+            OURS,
             "a lower upper bound or probability of i although S_i >= S_j >= 0 (learned widths, "
             "all pairs)",
             "never",
