@@ -689,13 +689,14 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
         (claim.not_shown, NOT_SHOWN),
         (claim.data, NO_DATA),
         (claim.asymptotic, ASYMPTOTIC),
-        (claim.depends, DEPENDS),
     ):
         if reason:
             return standing, reason
     counted = [row for row in rows if not row.reading and row.verdict != NOT_JUDGED]
     if not counted:
         return NOT_JUDGED, ""
+    if claim.depends:
+        return DEPENDS, claim.depends
     verdicts = [(row, verdict_of(row)) for row in counted]
     failing, in_some, open_ = (
         [row for row, one in verdicts if one == wanted]

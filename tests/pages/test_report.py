@@ -245,7 +245,7 @@ def test_report_makes_the_page_of_a_reproduction_again(reproduction):
     for words in (
         experiment.find_paper("lipschitz").TITLE,
         "row of",
-        "claims are judged: 1 contradicted",
+        "claims are judged: 1 depends on the setting",
         "1.25 ± 0.5",
         "partly",
         "a note",
@@ -275,7 +275,8 @@ def test_a_reproduction_shows_figures_first_with_the_verdicts_beside_them(reprod
     ]
     assert places == sorted(places)
     chips = re.findall(
-        r'<a href="#(claim-ckl-exploits)"><b class="contradicted">contradicted</b> CKL-UCB is', page
+        r'<a href="#(claim-ckl-exploits)"><b class="[a-z-]*">depends on the setting</b> CKL-UCB is',
+        page,
     )
     assert len(chips) == len(names)
     assert page.count(f'<a id="{chips[0]}"></a>ckl-exploits') == 1

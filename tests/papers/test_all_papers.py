@@ -25,7 +25,7 @@ def saves(paper, chosen, run):
         for key, one in claims_of(paper).items()
         if not (one.not_shown or one.data or one.asymptotic)
     )
-    row = Row(claim, "a row", 1.0, 2.0, 0.1, "by eye", "partly", "too large", figure=first)
+    row = Row(claim, "a row", 1.0, 2.0, 0.1, "by eye", "not reproduced", "too large", figure=first)
     outcomes = {first: FigureOutcome([row])} | {
         name: FigureOutcome(notes="Not run: no such data", missing="no such data")
         for name in others[:1]

@@ -50,12 +50,13 @@ def plain(selection, bound, signs):
 
 
 @pytest.mark.parametrize("label", theory.ALGORITHMS)
-def test_all_runs_at_once_are_the_runs_one_by_one(label, rng):
+def test_all_runs_at_once_are_the_runs_one_by_one(label):
     selection, bound = theory.ALGORITHMS[label]
     runs, horizon = 3, 700
     found = theory.play_example(
         MEANS, SPREADS, selection, bound, runs, horizon, np.random.default_rng(5)
     )
+    rng = np.random.default_rng(5)
     signs = np.where(
         np.stack([rng.random((runs, MEANS.size)) for _ in range(horizon)]) < 0.5, -1.0, 1.0
     )
