@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 import tightrope as tr
-from tightrope.evaluation.evaluate import LoggedWorld
+from tightrope.evaluation.world import LoggedWorld
 from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
 

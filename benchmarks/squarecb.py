@@ -16,7 +16,8 @@ import numpy as np
 from sklearn import datasets
 
 import tightrope as tr
-from tightrope.evaluation.evaluate import Fit, LoggedWorld, View
+from tightrope.evaluation.evaluate import Fit, View
+from tightrope.evaluation.world import LoggedWorld
 from tightrope.logs.log import whole
 from tightrope.problems.data import DataNotFound, open_bandit
 from tightrope.simulation.loops import World, prepare, to_horizon

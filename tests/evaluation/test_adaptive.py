@@ -5,7 +5,7 @@ import pytest
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.evaluation.evaluate import LoggedWorld
+from tightrope.evaluation.world import LoggedWorld
 from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
 
