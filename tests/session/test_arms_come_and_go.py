@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tiers import thorough
+from tiers import thorough, tiered
 from tightrope.core.policy import accepts
 from tightrope.core.verbs import grow
 from tightrope.policies import examples
@@ -268,7 +268,17 @@ GUARDS = {
 }
 
 
-@pytest.mark.parametrize("name", GUARDS)
+@pytest.mark.parametrize(
+    "name",
+    tiered(
+        GUARDS,
+        [
+            "CUCB2 learns the baseline",
+            "Safe LinUCB learns the baseline",
+            "Safe that falls back in two steps",
+        ],
+    ),
+)
 def test_a_promise_holds_while_arms_are_added(name):
     """Five runs of 1200 rounds, each with arms that come twice, most of them worse than the
     baseline: the true budget never falls below 0 (delta = 0.01, so one run in a hundred might), and

@@ -24,7 +24,11 @@ LATER = (
     "LinGapE",
     "Zooming",
     "C2UCB in order",
-)
+    "LinEpsilonGreedy",
+    "LinMED",
+    "LinTS, one context",
+    "SoftUCB",
+)  # thorough: most time to compile
 
 
 def kinds():

@@ -20,6 +20,7 @@ LATER = (
     "CLUCB2T, lower",
     "CUCB, lower",
     "Safe",
+    "SafeSegments",
     "SoftUCB",
 )  # thorough: most time to compile
 

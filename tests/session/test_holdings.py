@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tiers import thorough
 from tightrope.numerics.states import copied
 from tightrope.policies.conservative.holdings import holdings
 
@@ -20,7 +21,7 @@ ROUNDS = [  # policy, how the arms come, whether rounds bring their baseline and
     (tr.CLUCB2(baseline=1, baseline_mean=0.5, **CLUCB), "contexts", None, None),
     (tr.CLUCB2(baseline=1, baseline_mean=0.5, open="lower", **CLUCB), "contexts", None, None),
     (tr.CLUCB2(baseline=1, **CLUCB), "contexts", None, None),
-    (tr.CLUCB2(**CLUCB), "contexts", 2, None),
+    pytest.param((tr.CLUCB2(**CLUCB), "contexts", 2, None), marks=thorough),
     (tr.CLUCB2(**CLUCB), "contexts", 2, 0.5),
     (tr.CLUCB(baseline=1, baseline_mean=0.5, **CLUCB), "contexts", None, None),
     (tr.Safe(tr.LinUCB(), **CLUCB), "catalogue", 0, 0.5),
