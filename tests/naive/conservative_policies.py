@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+UNION = sum(s**-3 for s in range(1, 20_000))  # over an arm's numbers of rewards
+
 
 @dataclass
 class Decision:
@@ -122,7 +124,7 @@ class Naive:
             and self.sigma * math.sqrt(2 * math.log(self.K / self.delta)) >= self.span
         ):
             return self.delta, self.delta
-        return self.delta, left * self.delta * more / sum(s**-3 for s in range(1, 20_000))
+        return self.delta, left * self.delta * more / UNION
 
     def least(self, total, m, error):
         """Lower bound of the sum of m means in [0, 1]: the best of 32 slopes."""
