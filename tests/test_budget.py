@@ -30,7 +30,7 @@ LIMITS = {
     "solvers": (855, 26, 52, 3),
     "top": (890, 90, 80, 6),
 }
-TESTS = 21_793
+TESTS = 21_795
 
 
 def counts(path):

@@ -303,6 +303,7 @@ def test_ctrl_c_leaves_behind_a_thread_that_looks_up_at_nothing():
         return np.argsort(-scores)[:2]
 
     problem = tr.problems.SemiBandit(np.eye(4), [0.1, 0.2, 0.3, 0.4], oracle)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it is ignored
     threading.Thread(
         target=lambda: (inside.wait(30), os.kill(os.getpid(), signal.SIGINT)), daemon=True
     ).start()
@@ -313,6 +314,7 @@ def test_ctrl_c_leaves_behind_a_thread_that_looks_up_at_nothing():
         assert time.monotonic() - began < 20
     finally:
         release.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_designs_are_not_made_in_the_driver_s_thread(monkeypatch):
