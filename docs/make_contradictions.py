@@ -26,7 +26,6 @@ from tightrope_papers.softucb.theory import POOR_ARMS_PLAYER, poor_arms, regret_
 
 PAGES = pathlib.Path(__file__).parent / "results"
 DRAWN = PAGES / "figures" / "contradictions"
-KEPT = PAGES / "rows"
 TWO_ARMS = np.array([0.9, 0.5])  # means of the SoftUCB that can be computed exactly
 SHARPNESS, EXACT_ROUNDS = 5.0, 10  # its gamma, and how many rounds it plays
 GAPS = (0.1, 0.2, 0.3, 0.4, 0.5)  # of canonical arms

@@ -508,7 +508,7 @@ PASSES: tuple[tuple[str, Callable[..., str]], ...] = (
     ),
     (
         r"below \S+ in at least (\S+) of",
-        lambda share: f"draws that fail, up to 1 - {share} of them",
+        lambda share: f"failures outside of {share} of the draws",
     ),
     (
         r"last below first",
