@@ -2,12 +2,15 @@
 server and load on the same machine.
 
 python benchmarks/service_load.py [--seconds 60] [--db URL] [--connections 64] [--rate 500] [--keep
-FOLDER] [--busy]
+FOLDER] [--behind N] [--busy]
 
 First the disk alone, which every durable decision waits for. Then three measurements, each bounded
 in time: as many single decisions as the service takes (closed loop), `rate` a second (open loop,
 late starts counted as waiting), and batches of 1,000. The load is written straight to sockets, so
 that it costs little beside the service.
+
+`--behind N` measures instead decisions with ids of their own, in turns: in experiments that are new
+and in one whose log has N events.
 
 `--busy` measures instead one decision after the other, each rewarded, of experiments whose
 propensities or sets cost most: alone, and beside a process that keeps each core busy.
@@ -16,6 +19,7 @@ propensities or sets cost most: alone, and beside a process that keeps each core
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -32,6 +36,7 @@ import numpy as np
 from latency import busy_cores
 
 ARMS, DIMENSION, BATCH = 50, 20, 1000
+TURNS = 6  # of comparing two experiments
 COSTLY = {
     "LinTS": (50, 20, {}),
     "C2UCB": (400, 40, {"oracle": {"oracle": "TopK", "k": 5}}),
@@ -179,25 +184,70 @@ def cpu(pid: int) -> float:
     return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def measure(port: int, key: str, arguments: argparse.Namespace, pid: int) -> None:
-    admin = await Connection(port, key).open()
+async def create(admin: Connection, spec: dict) -> str:
+    """Asks until the policy is compiled; the experiment's path."""
+    while (made := await admin.post("/v1/experiments", json.dumps(spec).encode()))[0] == 202:
+        await asyncio.sleep(1)
+    assert made[0] in (200, 201), made
+    return f"/v1/experiments/{spec['name']}"
+
+
+async def begin(admin: Connection, name: str) -> str:
+    """A new experiment with 100 rewarded decisions; its path."""
     features = np.random.default_rng(0).normal(size=(ARMS, DIMENSION)) / np.sqrt(DIMENSION)
     spec = {
-        "name": "load",
+        "name": name,
         "policy": {"policy": "LinUCB"},
         "window": "1h",
         "default_reward": 0.0,
         "arms": [{"id": f"arm-{k}", "features": row.tolist()} for k, row in enumerate(features)],
     }
-    status, answer = await admin.post("/v1/experiments", json.dumps(spec).encode())
-    assert status in (200, 201), answer
-    base = "/v1/experiments/load"
+    base = await create(admin, spec)
     for _ in range(100):
-        status, answer = await admin.post(f"{base}/decisions", b"{}")
+        _, answer = await admin.post(f"{base}/decisions", b"{}")
         await admin.post(
             f"{base}/rewards",
             json.dumps({"decision_id": json.loads(answer)["id"], "value": 1.0}).encode(),
         )
+    return base
+
+
+async def compare_behind(port: int, key: str, arguments: argparse.Namespace) -> None:
+    """Decisions with own ids behind `behind` events and in new experiments, in turns."""
+    connections = [await Connection(port, key).open() for _ in range(arguments.connections)]
+    ids = itertools.count()
+    old = await begin(connections[0], "old")
+    began = time.perf_counter()
+    while (n := next(ids)) < arguments.behind // BATCH:
+        body = {"decisions": [{"id": f"behind-{n}-{j}"} for j in range(BATCH)]}
+        status, answer = await connections[0].post(
+            f"{old}/decisions:batch", json.dumps(body).encode()
+        )
+        assert status == 200, answer[:300]
+    print(f"{arguments.behind:,} events written in {time.perf_counter() - began:.0f} s", flush=True)
+    rates: dict[str, list[float]] = {"new": [], "old": []}
+    times: dict[str, list[float]] = {"new": [], "old": []}
+    for turn in range(TURNS):
+        new = await begin(connections[0], f"new-{turn}")
+        for which, base in (("new", new), ("old", old)):
+            count, took, each = await closed_loop(
+                connections,
+                f"{base}/decisions",
+                lambda: b'{"id": "own-%d"}' % next(ids),
+                arguments.seconds / 2 / TURNS,
+                10**6,
+            )
+            rates[which].append(count / took)
+            times[which] += each
+    for which, said in (("new", "in new experiments"), ("old", f"behind {arguments.behind:,}")):
+        print(f"own ids {said}: {np.mean(rates[which]):,.0f}/s; {milliseconds(times[which])}")
+    ratios = np.divide(rates["old"], rates["new"])
+    print(f"ratio: {ratios.mean():.2f} +- {ratios.std(ddof=1) / np.sqrt(TURNS):.2f}")
+
+
+async def measure(port: int, key: str, arguments: argparse.Namespace, pid: int) -> None:
+    admin = await Connection(port, key).open()
+    base = await begin(admin, "load")
     connections = [await Connection(port, key).open() for _ in range(arguments.connections)]
     if "single" in arguments.only:
         before = cpu(pid)
@@ -286,9 +336,7 @@ async def compare_busy(port: int, key: str, seconds: float) -> None:
             "default_reward": 0.0,
             **more,
         }
-        status, answer = await admin.post("/v1/experiments", json.dumps(spec).encode())
-        assert status in (200, 201), answer
-        base = f"/v1/experiments/{policy}"
+        base = await create(admin, spec)
         await rewarded(admin, base, 2.0)
         alone = await rewarded(admin, base, seconds)
         with busy_cores():
@@ -312,6 +360,7 @@ def main() -> None:
     )
     parser.add_argument("--keep", default=None, help="Folder for the database, which is kept.")
     parser.add_argument("--only", nargs="+", default=["single", "rate", "batch"])
+    parser.add_argument("--behind", type=int, default=None, help="Events in the log before.")
     parser.add_argument(
         "--busy",
         action="store_true",
@@ -326,11 +375,12 @@ def main() -> None:
     )
     try:
         with served(arguments.db or str(folder / "load.db"), folder) as (port, key, process):
-            asyncio.run(
-                compare_busy(port, key, arguments.seconds)
-                if arguments.busy
-                else measure(port, key, arguments, process.pid)
-            )
+            if arguments.busy:
+                asyncio.run(compare_busy(port, key, arguments.seconds))
+            elif arguments.behind:
+                asyncio.run(compare_behind(port, key, arguments))
+            else:
+                asyncio.run(measure(port, key, arguments, process.pid))
     finally:
         if arguments.keep is None:
             shutil.rmtree(folder)
