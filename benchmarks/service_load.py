@@ -174,7 +174,7 @@ def served(db: str, folder: pathlib.Path):
         yield port, key, process
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(120)  # a million open decisions are written
         log.close()
 
 

@@ -9,6 +9,7 @@ done twice, since the first time compiles what a service rehearses; the second o
 
 import argparse
 import contextlib
+import gc
 import pathlib
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from postgres import server
 from running import Clock, ask, batch, create, decide, probed, reward, service_at
 
 from tightrope_service import commands
+from tightrope_service.app import RARE_COLLECTIONS
 from tightrope_service.errors import Refused
 from tightrope_service.requests import ArmsRequest
 from tightrope_service.writer import close_windows
@@ -149,9 +151,12 @@ def main() -> int:
     parser.add_argument("--only", default="", help="Names of acts, with commas.")
     options = parser.parse_args()
     slow = []
+    gc.set_threshold(*RARE_COLLECTIONS)
     print(f"{'':>14} longest ms    99 %  waits  seconds")
     for name in options.only.split(",") if options.only else ACTS:
         for _ in range(2):
+            gc.collect()
+            gc.freeze()
             folder = tempfile.TemporaryDirectory()
             with (
                 folder,

@@ -38,7 +38,13 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = checked_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
-        options: JsonObject = {"pool_pre_ping": True} if not self.sqlite else {}
+        # each statement is planned when it runs: a plan that was kept since the log was short would
+        # read all of it
+        options: JsonObject = (
+            {}
+            if self.sqlite
+            else {"pool_pre_ping": True, "connect_args": {"prepare_threshold": None}}
+        )
         self.engine = sa.create_engine(self.url, **options)
         self.file = (
             str(self.url.database)

@@ -158,7 +158,7 @@ def refused(status, call, *arguments, match=None, field=None, **more):
     return error.value.message
 
 
-def patiently(call, *arguments, seconds=20.0, **more):
+def patiently(call, *arguments, seconds=20.0, meanwhile=lambda: time.sleep(0.05), **more):
     """The answer of a call, once the lease of a process that has ended has run out."""
     end = time.monotonic() + seconds
     while True:
@@ -166,7 +166,7 @@ def patiently(call, *arguments, seconds=20.0, **more):
             return call(*arguments, **more)
         except Refused as error:
             assert error.status == 503 and time.monotonic() < end, error
-            time.sleep(0.05)
+            meanwhile()
 
 
 def full(*arguments):

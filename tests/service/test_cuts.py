@@ -2,16 +2,14 @@
 other, and another one takes over: see `cuts`."""
 
 import contextlib
-import time
 
 import pytest
 import sqlalchemy as sa
 from cuts import HOWS, Cuts
-from running import ask, create, decide, reward, service_at
+from running import ask, create, decide, patiently, reward, service_at
 
 from tiers import tiered
 from tightrope_service import commands, log
-from tightrope_service.errors import Refused
 from tightrope_service.log import experiments
 from tightrope_service.recovery import fingerprint, replay, verify
 from tightrope_service.requests import ArmChange
@@ -41,14 +39,7 @@ class Pair:
 
     def insist(self, work, *arguments, **more):
         """Ask until there is an answer, as clients do; meanwhile the leases run out."""
-        end = time.monotonic() + 30
-        while True:
-            try:
-                return work(*arguments, **more)
-            except Refused as error:
-                assert error.status == 503 and time.monotonic() < end, error
-                time.sleep(0.005)
-                self.expire()
+        return patiently(work, *arguments, seconds=30.0, meanwhile=self.expire, **more)
 
     def expire(self):
         """The leases have run out; False where a process holds the row."""

@@ -159,10 +159,7 @@ def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(
         with service_at(
             fresh, clock, lease=0.6
         ) as two:  # it looks for experiments that nobody holds
-            end = time.monotonic() + 20
-            while "price" not in one.writer.owned:
-                assert time.monotonic() < end and "price" not in two.writer.owned
-                time.sleep(0.02)
+            until(lambda: "price" in one.writer.owned)
             time.sleep(1.5)
             assert decide(one, "b")["event"] == 3
             assert (
@@ -177,6 +174,22 @@ def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(
                     == 2
                 )
             refused(503, decide, two, "b", match="another process")
+
+
+def test_leases_are_extended_without_waiting_for_an_experiment_that_is_being_written(fresh, clock):
+    """Waiting for it with the others locked would be a deadlock, which takes PostgreSQL a second to
+    find and ends with a refused decision."""
+    lease = sa.select(experiments.c.lease_until).order_by(experiments.c.id)
+    with service_at(fresh, clock, tick=30.0) as one:
+        create(one)
+        create(one, PRICES | {"name": "other"})
+        with one.database.write() as writing, one.database.write() as beat:
+            before = beat.execute(lease).scalars().all()
+            writing.execute(sa.update(experiments).where(experiments.c.id == 1).values(seq=0))
+            beat.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
+            one.writer.leases.extend(beat)
+            after = beat.execute(lease).scalars().all()
+        assert after[0] == before[0] and after[1] > before[1]
 
 
 START = """
