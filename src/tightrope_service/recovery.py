@@ -543,8 +543,8 @@ class Leases:
         return [name for name, lease in held.items() if mine.get(lease.row) != lease.fence]
 
     def extend(self, connection: Connection) -> None:
-        # not of those that the writer is about to commit: to wait for one while others are locked is
-        # a deadlock where the writer waits for one of these
+        # not of those that the writer is about to commit: to wait for one while others are locked
+        # is a deadlock where the writer waits for one of these
         connection.execute(
             sa.update(experiments)
             .where(
