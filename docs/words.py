@@ -9,7 +9,7 @@ import re
 from collections import Counter
 
 DOCS = pathlib.Path(__file__).resolve().parent
-MADE = re.compile(r"policies/|reference/(api|command-line|specs)|results/(claims|paper-scale|third)")
+MADE = re.compile(r"policies/|reference/(api|command-line|specs)|results/(claims|explorer)")
 CODE = re.compile(r"^( *)(```|~~~).*?^\1\2|^---\n.*?^---\n|<[^>]+>|\]\([^)]*\)", re.M | re.S)
 INCLUDED = re.compile(r"```\{include\} (\S+)")
 

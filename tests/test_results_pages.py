@@ -80,7 +80,7 @@ def test_every_open_claim_has_its_price(standing, pages):
         one.claim for claims in standing.values() for one in claims if one.verdict == UNDECIDED
     ]
     assert [claim.key for claim in open_ if not claim.core_hours or not claim.price] == []
-    text = pages["results/third-reading.md"].partition("## What the open claims would cost")[2]
+    text = pages["results/explorer.md"].partition("## What the open claims would cost")[2]
     assert [
         claim.key
         for claim in open_
