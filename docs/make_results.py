@@ -2,8 +2,9 @@
 [FOLDER...]`; `pages` makes the pages of them, which the site's build writes.
 
 One page for each paper, with its story (docs/results/stories), figures, every claim and every row,
-one with their counts, one with all claims to be filtered, and a picture of all claims. A figure's rows are replaced by those of the same or a larger scale, so that a run at laptop
-scale leaves what is known at paper scale. Numbers and curves only; nothing of the data sets.
+one with their counts, one with all claims to be filtered, and a picture of all claims. A figure's
+rows are replaced by those of the same or a larger scale, so that a run at laptop scale leaves what
+is known at paper scale. Numbers and curves only; nothing of the data sets.
 """
 
 import html
@@ -13,7 +14,6 @@ import pathlib
 import re
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -613,8 +613,8 @@ def chosen(name: str, values: Iterable[str]) -> str:
 def told(paper: str, one: ClaimStanding, before: str | None) -> str:
     """A claim as a row of the explorer. before: where it stood at the second reading."""
     claim, verdict, rows, why = one
-    changed = before is not None and before != verdict
-    was = f"<br><small>was {before}</small>" if changed else ""
+    before = None if before == verdict else before
+    was = f"<br><small>was {before}</small>" if before else ""
     why = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(why, quote=False))
     cells = (
         f'<b class="{verdict_class(verdict)}">{verdict}</b>{was}',
@@ -623,7 +623,7 @@ def told(paper: str, one: ClaimStanding, before: str | None) -> str:
         why,
         ", ".join(dict.fromkeys(row.figure for row in rows if not row.reading)),
     )
-    data = f'data-paper="{paper}" data-verdict="{verdict}" data-before="{before if changed else ""}"'
+    data = f'data-paper="{paper}" data-verdict="{verdict}" data-before="{before or ""}"'
     return " ".join(f"<tr {data}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>".split())
 
 

@@ -4,6 +4,7 @@ Code, pages that the build makes and records of decisions (docs/adr) are left ou
 docs/mathematics and the files that a page includes count.
 """
 
+import json
 import pathlib
 import re
 from collections import Counter
@@ -17,6 +18,9 @@ INCLUDED = re.compile(r"```\{include\} (\S+)")
 def words(path: pathlib.Path) -> int:
     """The words of a page and of what it includes. path: its file. Returns how many."""
     text = path.read_text()
+    if path.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     own = len(re.findall(r"[^\W\d_][\w'’-]*", CODE.sub(" ", text)))
     return own + sum(words(path.parent / name) for name in INCLUDED.findall(text))
 
@@ -24,7 +28,7 @@ def words(path: pathlib.Path) -> int:
 def chapters() -> Counter[str]:
     """How many words each chapter has. Returns them by folder, pages on top under their names."""
     found: Counter[str] = Counter()
-    for path in sorted(DOCS.rglob("*.md")):
+    for path in sorted([*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")]):
         name = path.relative_to(DOCS)
         if name.parts[0] not in ("_build", "adr") and not MADE.match(name.as_posix()):
             found[name.parts[0]] += words(path)
