@@ -614,7 +614,7 @@ def told(paper: str, one: ClaimStanding, before: str | None) -> str:
     """A claim as a row of the explorer. before: where it stood at the second reading."""
     claim, verdict, rows, why = one
     before = None if before == verdict else before
-    was = f"<br><small>was {before}</small>" if before else ""
+    was = f"<small>was {before}</small>" if before else ""
     why = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(why, quote=False))
     cells = (
         f'<b class="{verdict_class(verdict)}">{verdict}</b>{was}',
