@@ -2,6 +2,7 @@
 # make test-thorough: the tests marked thorough, which `make test` leaves out (variants of what it runs; minutes).
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make test-bounds: the tests of sessions with every index of compiled code checked (minutes).
+# make test-targets: all targets but demo and test, each in a fresh clone (hours); TARGETS=docs for some of them.
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
 # make test-floor: the tests with the oldest dependencies that pyproject.toml allows.  make hooks: checks before every commit.
 # make bench-check AGAINST=COMMIT: has a kernel become slow since then?  make bench-check: a first look, at stored
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-thorough test-lab test-bounds test-floor lint review docs dist hooks bench bench-check bench-save clean
+.PHONY: demo test test-thorough test-lab test-bounds test-floor test-targets lint review docs dist hooks bench bench-check bench-save clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -50,6 +51,9 @@ test-floor:  # uv, because pip cannot choose the oldest; golden results belong t
 	$(FLOOR)/bin/uv pip install --quiet --python $(FLOOR)/bin/python --resolution lowest-direct -e '.[test]'
 	$(FLOOR)/bin/python -m pytest $(LENIENT) -n auto --dist worksteal $(FLOOR_TESTS)
 FLOOR_TESTS ?= tests/contract tests/naive tests/simulation tests/session tests/evaluation tests/numerics tests/solvers tests/problems
+
+test-targets:
+	sh tests/lab/targets.sh $(TARGETS)
 
 LINTED := src tests benchmarks docs/*.py docs/_extensions
 lint: $(VENV)/.installed-test

@@ -48,7 +48,9 @@ exclude_patterns = [
     "_build",
     "_templates",
     "mathematics",
-]  # mathematics: sections of docs/policies, which policy_pages puts together
+    "adr",
+    "results/stories",
+]  # mathematics and stories: parts of pages that are made; adr: for those who read the source
 
 # The reference: docs/reference/interface.md names what is public; Sphinx makes a page for each, in
 # docs/reference/api.

@@ -1,10 +1,10 @@
 """Takes the rows and pictures of `tightrope reproduce` into docs/results: `make_results.py
 [FOLDER...]`; `pages` makes the pages of them, which the site's build writes.
 
-One page for each paper, with its figures, every claim and every row, one with their counts, one
-with the changes since the first reading, one of what was run at paper scale, and a picture of all
-claims. A figure's rows are replaced by those of the same or a larger scale, so that a run at laptop
-scale leaves what is known at paper scale. Numbers and curves only; nothing of the data sets.
+One page for each paper, with its story (docs/results/stories), figures, every claim and every row,
+one with their counts, one with all claims to be filtered, and a picture of all claims. A figure's
+rows are replaced by those of the same or a larger scale, so that a run at laptop scale leaves what
+is known at paper scale. Numbers and curves only; nothing of the data sets.
 """
 
 import html
@@ -14,7 +14,6 @@ import pathlib
 import re
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -80,6 +79,7 @@ COLOUR_OF = {
 }
 CELLS, CELL, STEP = 24, 13, 16  # of the overview: claims in a line, their size and distance
 ALT = "All claims as cells by paper and verdict; the numbers are in the table of the page on claims"
+STORIES = PAGES / "stories"  # PAPER.md: what held, what failed, why; written by hand
 CONTRADICTIONS = (
     "contradictions"  # below PAGES: a page for every claim that is contradicted, written by hand
 )
@@ -244,7 +244,8 @@ def page(paper: str, saved: dict[str, Any]) -> list[str]:
     outcomes = outcomes_of(paper, saved)
     stand = claim_standings(paper, outcomes)
     lines = [f"# {find_paper(paper).TITLE}", ""]
-    lines += [sentence(counts(stand)) + f" {HOW_CLAIMS_STAND}", "", "## Figures", ""]
+    lines += [sentence(counts(stand)) + f" {HOW_CLAIMS_STAND}", ""]
+    lines += [(STORIES / f"{paper}.md").read_text(), "## Figures", ""]
     lines += [
         "Beside each figure the claims that it judges, with a link to their rows; a claim that "
         "several figures judge stands at each.",
@@ -519,7 +520,7 @@ def prices(now: dict[str, dict[str, ClaimStanding]], saved: dict[str, dict[str, 
     words = (
         "A difference that is N standard errors from what decides it needs (4 / N)² times the "
         "runs, if it stays what it is; a band needs runs until it is four standard errors wide. "
-        "Times are those of [paper scale](paper-scale.md) or of laptop scale, whichever made the "
+        "Times are those above or of laptop scale, whichever made the "
         "rows; where only a few of a figure's runs are in doubt, those runs were timed. A "
         "difference that shrinks costs more."
     )
@@ -548,59 +549,82 @@ def prices(now: dict[str, dict[str, ClaimStanding]], saved: dict[str, dict[str, 
     ]
 
 
-def changes(saved: dict[str, dict[str, Any]]) -> list[str]:
-    """How every claim stood at the first reading and stands now, with the reason of every
-    change."""
+FILTERS = """<script>
+const filters = document.querySelectorAll(".filters select, .filters input");
+function filter() {
+  const [paper, verdict, changed, words] = filters;
+  let shown = 0;
+  for (const row of document.querySelectorAll(".explorer tbody tr")) {
+    row.hidden = (paper.value && row.dataset.paper !== paper.value)
+      || (verdict.value && row.dataset.verdict !== verdict.value)
+      || (changed.checked && !row.dataset.before)
+      || !row.textContent.toLowerCase().includes(words.value.toLowerCase());
+    shown += !row.hidden;
+  }
+  document.querySelector(".filters output").textContent = shown + " claims";
+}
+filters.forEach(one => one.addEventListener("input", filter));
+filter();
+</script>"""
+
+
+def explorer(saved: dict[str, dict[str, Any]]) -> list[str]:
+    """All claims in one table that is filtered in the browser, and what figures cost and open
+    claims would."""
     before = json.loads((KEPT / BEFORE).read_text())
     now = {
         paper: {one.claim.key: one for one in claim_standings(paper, outcomes_of(paper, rows))}
         for paper, rows in saved.items()
     }
-    lines = ["# Third reading of the claims", ""]
+    lines = ["# All claims", ""]
     lines += paragraph(
-        "At the second reading a right direction with another size contradicted a claim, and so "
-        "did a failure where another reading that the text allows had not been played. Neither "
-        "does now; bounds that no run can reach, and identities, are no evidence for one. What is "
-        "[contradicted](contradictions/index.md) has a page of its own."
+        "Every claim of the papers, where it stands and why. A claim leads to its rows on the page "
+        'of its paper, where each row has its test and the command that makes it. "Changed" is '
+        "what stood elsewhere before the third reading: until then a right direction with another "
+        "size contradicted a claim, and so did a failure where another reading that the text "
+        "allows had not been played. What is [contradicted](contradictions/index.md) has a page "
+        "of its own."
     )
-    for title, standing in (
-        ("Second reading", before),
-        ("Now", {p: {k: one.verdict for k, one in own.items()} for p, own in now.items()}),
-    ):
-        used = [
-            name
-            for name in ("reproduced", *STANDINGS[1:], "partly", "not reproduced")
-            if any(name in own.values() for own in standing.values())
-        ]
-        rows = [
-            (paper, len(own), in_numbers(Counter(own.values()), used))
-            for paper, own in standing.items()
-        ]
-        whole = Counter(name for own in standing.values() for name in own.values())
-        rows.append(("all", sum(whole.values()), in_numbers(whole, used)))
-        lines += [
-            f"## {title}",
-            "",
-            *cards("numbers", ("paper", "claims", "where they stand"), rows),
-        ]
-    rows = [
-        (
-            paper,
-            f"`{key}`",
-            before[paper].get(key, "part of another claim"),
-            one.verdict,
-            one.why or "Only rows that restate the paper's words count, and they hold.",
-        )
-        for paper, own in now.items()
-        for key, one in own.items()
-        if before[paper].get(key) != one.verdict
-    ]
     lines += [
-        f"## The {len(rows)} changes",
+        '<div class="filters">',
+        chosen("paper", now),
+        chosen("verdict", STANDINGS),
+        '<label><input type="checkbox"> changed</label>',
+        '<label>words <input type="search"></label>',
+        "<output></output>",
+        "</div>",
         "",
-        *cards("changes", ("paper", "claim", "second reading", "now", "why"), rows),
+        '<table class="explorer">',
+        "<thead><tr><th>verdict</th><th>claim</th><th>why</th><th>figures</th></tr></thead>",
+        "<tbody>",
     ]
-    return [*lines, *prices(now, saved), *fresh_seeds()]
+    for paper, own in now.items():
+        lines += [told(paper, one, before[paper].get(one.claim.key)) for one in own.values()]
+    lines += ["</tbody>", "</table>", "", *FILTERS.splitlines(), ""]
+    return [*lines, *costs(saved), *prices(now, saved), *fresh_seeds()]
+
+
+def chosen(name: str, values: Iterable[str]) -> str:
+    """A list to choose one of some values from, or all."""
+    options = "".join(f"<option>{value}</option>" for value in values)
+    return f'<label>{name} <select><option value="">all</option>{options}</select></label>'
+
+
+def told(paper: str, one: ClaimStanding, before: str | None) -> str:
+    """A claim as a row of the explorer. before: where it stood at the second reading."""
+    claim, verdict, rows, why = one
+    before = None if before == verdict else before
+    was = f"<small>was {before}</small>" if before else ""
+    why = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(why, quote=False))
+    cells = (
+        f'<b class="{verdict_class(verdict)}">{verdict}</b>{was}',
+        f'<a href="claims-{paper}.html#claim--{claim.key}">{paper}: {claim.key}</a><br>'
+        f"{html.escape(claim.words, quote=False)}",
+        why,
+        ", ".join(dict.fromkeys(row.figure for row in rows if not row.reading)),
+    )
+    data = f'data-paper="{paper}" data-verdict="{verdict}" data-before="{before or ""}"'
+    return " ".join(f"<tr {data}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>".split())
 
 
 def outcomes_of(paper: str, saved: dict[str, Any]) -> dict[str, FigureOutcome]:
@@ -612,37 +636,28 @@ def outcomes_of(paper: str, saved: dict[str, Any]) -> dict[str, FigureOutcome]:
     }
 
 
-def paper_scale(saved: dict[str, dict[str, Any]]) -> list[str]:
+def costs(saved: dict[str, dict[str, Any]]) -> list[str]:
     """What was run at paper scale and how long every figure takes there, as
     src/tightrope_papers/costs.json has it."""
-    stored = json.loads(COSTS_FILE.read_text())
-    took, rows = stored["core seconds"]["paper"], []
-    for paper in names():
-        for name in figures(paper):
-            scale = saved[paper][name]["scale"] if name in saved[paper] else "not at all yet"
-            rows.append(
-                (
-                    paper,
-                    name,
-                    {"paper": "yes", "laptop": "no"}.get(scale, scale),
-                    in_words(took.get(f"{paper} {name}", math.nan)),
-                )
-            )
-    lines = ["# Paper scale: what was run, and how long it took", ""]
-    lines += [
+    took = json.loads(COSTS_FILE.read_text())["core seconds"]["paper"]
+    rows = [
+        (
+            paper,
+            name,
+            saved[paper][name]["scale"] if name in saved[paper] else "not at all yet",
+            in_words(took.get(f"{paper} {name}", math.nan)),
+        )
+        for paper in names()
+        for name in figures(paper)
+    ]
+    lines = ["## What was run, and how long it took", ""]
+    lines += paragraph(
         "`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a figure at the size of "
-        "its paper, and says its time first."
-    ]
-    lines += [
-        "[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of "
-        "one core of an AMD EPYC;"
-    ]
-    lines += ["runs that figures share count for the first"]
-    lines += [
-        f"of them. All that is known adds up to {in_words(sum(took.values()))} of one core.",
-        "",
-    ]
-    return lines + table(("paper", "figure", "run", "core time"), rows)
+        "its paper, and says its time first. Claims take a figure's rows from paper scale where it "
+        "was run. Times are of one core of an AMD EPYC; runs that figures share count for the "
+        f"first of them. All that is known adds up to {in_words(sum(took.values()))} of one core."
+    )
+    return lines + table(("paper", "figure", "run at scale", "core time of paper scale"), rows)
 
 
 def overall(saved: dict[str, dict[str, Any]]) -> list[str]:
@@ -666,10 +681,10 @@ def overall(saved: dict[str, dict[str, Any]]) -> list[str]:
         "",
     ]
     lines += [
-        "Each page lists every claim, the rows that judge it, the test of each row, and the "
-        "command that makes it. Figures are at"
+        "Each page tells what held, what failed and why, and lists every claim with the rows "
+        "that judge it, their tests and commands."
     ]
-    lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
+    lines += ["[All claims](explorer.md) stand in one table, with what each figure cost.", ""]
     return lines + cards("numbers", ("paper", "claims", "where they stand"), rows)
 
 
@@ -678,11 +693,7 @@ def pages() -> dict[str, str]:
     build writes them."""
     saved = {paper: known(paper) for paper in names()}
     made = {f"claims-{paper}": page(paper, rows) for paper, rows in saved.items()}
-    made |= {
-        "claims": overall(saved),
-        "third-reading": changes(saved),
-        "paper-scale": paper_scale(saved),
-    }
+    made |= {"claims": overall(saved), "explorer": explorer(saved)}
     return {f"results/{name}.md": "\n".join(lines).rstrip() + "\n" for name, lines in made.items()}
 
 

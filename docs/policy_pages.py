@@ -419,7 +419,7 @@ def index() -> str:
     lines = [
         "# Policies",
         "",
-        "Which one? [The map](../which-policy.md) asks two questions. In Python: "
+        "Which one? [A default for each question](../which-policy.md). In Python: "
         "`tightrope.NAME(parameter=value, ..)`; on",
     ]
     lines += ["the command line `tightrope policies NAME`.", ""]

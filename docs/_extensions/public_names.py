@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("tutorials", "how-to", "explanation", "gallery")
+FOLDERS = ("tutorials", "how-to", "service", "explanation", "gallery")
 NAME = re.compile(r"\btr\.((?:\w+\.)*\w+)")
 NAMED = re.compile(r"(?:(?:tr|tightrope)\.((?:\w+\.)*\w+)|([A-Z]\w*(?:\.[a-z]\w*)?))(?:\(.*\))?")
 MOST = 8  # pages that a page of the reference lists: more is a list that nobody reads

@@ -318,8 +318,8 @@ def test_the_api_and_the_board(served):
 
 
 def test_the_how_to(tmp_path, monkeypatch):
-    page = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "results-by-segment.md"
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    page = pathlib.Path(__file__).parents[2] / "docs" / "service" / "features.md"
+    _, block = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     with Process(place(tmp_path / "a.db"), tmp_path) as process:
         monkeypatch.setenv("TIGHTROPE_KEY", process.key)
         names = {}

@@ -11,9 +11,9 @@ import time
 from running import Process
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tutorials" / "safe-price-test.md"
-CALLS = PAGE.parents[1] / "how-to" / "call-the-service.md"
+CALLS = PAGE.parents[1] / "service" / "call.md"
 ANSWER = re.compile(r"```json\n(.*?)```", flags=re.DOTALL)
-SERVICE = PAGE.parents[1] / "how-to" / "service-features.md"
+SERVICE = CALLS.with_name("features.md")
 
 
 MOST_SILENT = 5.0  # seconds that a command may say nothing
@@ -86,7 +86,7 @@ def test_every_command_of_the_tutorial_works_and_none_is_silent_for_long(tmp_pat
 
 
 def test_values_by_name_are_sent_as_the_page_on_the_service_says(tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", SERVICE.read_text(), flags=re.DOTALL)
+    code, _ = re.findall(r"```python\n(.*?)```", SERVICE.read_text(), flags=re.DOTALL)
     with Process(tmp_path / "banner.db", tmp_path) as process:
         script = (
             code.replace("http://127.0.0.1:8080", process.url)

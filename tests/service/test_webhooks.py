@@ -44,7 +44,7 @@ from tightrope_service.transfer import read_log, write_log
 from tightrope_service.webhooks import Sender, notice_standing
 
 assert two  # the fixture
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "webhooks.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "service" / "operate.md"
 HERE = ("127.0.0.0/8",)
 GUARDED = PRICES | {
     "policy": "BetaThompson",
@@ -58,7 +58,7 @@ GUARDED = PRICES | {
 
 
 def genuine(secret, headers, body, now=None):
-    """The receiver's lines of docs/how-to/webhooks.md."""
+    """The receiver's lines of docs/service/operate.md."""
     (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     names = {}
     exec(block, names)
