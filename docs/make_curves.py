@@ -1,5 +1,5 @@
 """Draws docs/images/policies: every policy beside its peers on the standard world of its family.
-`python docs/make_curves.py`, minutes.
+`python docs/make_curves.py`, minutes; with `promise` the picture of the README alone, a minute.
 
 Policies that identify are shown by the rounds that they take until they stop, all others by their
 regret. policy_pages puts the pictures and what is said of the worlds on the policies' pages; the
@@ -11,6 +11,8 @@ import argparse
 import io
 import pathlib
 import re
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +22,10 @@ import numpy as np
 
 import tightrope as tr
 from tightrope.plots import style
+from tightrope_papers.demo import DemoSetting, guarantees
 
-PICTURES = pathlib.Path(__file__).resolve().parent / "images" / "policies"
+DOCS = pathlib.Path(__file__).resolve().parent
+PICTURES = DOCS / "images" / "policies"
 INCHES = (7.0, 2.9)
 
 
@@ -315,11 +319,73 @@ def place_of(name: str) -> str | None:
     )
 
 
+PROMISE = "promise"
+LETTERS = 15  # points, in a picture that a telephone shows at 0.8 pixels a point
+SHOWN = {guarantees.SAFE: ("with Safe", 0), guarantees.UNCONSTRAINED: ("without", 1)}
+
+
+def draw_promise() -> None:
+    """The idea in one picture, for light and dark paper: a floor, and sales above it, in the shops
+    of `tightrope demo`. Its description has the numbers."""
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    from dark_pictures import darkened
+
+    with tempfile.TemporaryDirectory() as folder:
+        setting = DemoSetting(pathlib.Path(folder))
+        shops = guarantees.new_shops(guarantees.SHOPS, setting.seed)
+        result = guarantees.safe_play(setting, shops, "safe", late=0)
+    floor = 100.0 * (1.0 - guarantees.ALPHA)
+    known = np.array([np.sort(shop.means)[-guarantees.RANK] for shop in shops])
+    fig, (ax,) = style.figure(width=6.4, height=4.0)
+    for name, (words, place) in SHOWN.items():
+        budget = result.watched[name]["budget"]
+        share = floor + 100.0 * budget / (known[:, None] * result.rounds)
+        mean, lowest = share.mean(axis=0), share.min(axis=0)
+        look: dict[str, Any] = {"color": style.COLOURS[place], "label": words}
+        ax.plot(result.rounds, mean, linewidth=3.0, linestyle=style.LINES[place], **look)
+        ax.fill_between(
+            result.rounds, lowest, mean, color=style.COLOURS[place], alpha=0.15, linewidth=0
+        )
+    ax.axhline(floor, color=style.INK, linewidth=2.5)
+    ax.set(xscale="log", xlim=(50, result.rounds[-1]), ylim=(80.0, 118.0))
+    ax.text(
+        0.98 * result.rounds[-1],
+        floor - 1.0,
+        f"the floor: {floor:.0f} %",
+        ha="right",
+        va="top",
+        fontsize=LETTERS,
+        color=style.INK,
+    )
+    ticks = [100, 1_000, 10_000, 100_000]
+    ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    ax.set_xlabel("visitor", fontsize=LETTERS)
+    ax.set_ylabel("sales, % of today's offer", fontsize=LETTERS)
+    ax.tick_params(labelsize=LETTERS - 2)
+    ax.legend(frameon=False, fontsize=LETTERS, loc="upper left", labelcolor=style.INK)
+    below = {name: int(guarantees.shops_behind(result)[name].sum()) for name in SHOWN}
+    said = (
+        f"{len(shops)} shops, {int(result.rounds[-1]):,} visitors. Below {floor:.0f} % at some "
+        f"time: {', '.join(f'{number} {SHOWN[name][0]}' for name, number in below.items())}."
+    )
+    svg = style.svg_text(fig)
+    end = svg.index(">", svg.index("<svg")) + 1
+    light = f"{svg[:end]}\n <desc>{said}</desc>{svg[end:]}"
+    for path, text in (("safe.svg", light), ("safe-dark.svg", darkened(light))):
+        (DOCS / "images" / path).write_text(text)
+    print(said)
+
+
 def main() -> None:
     """Draw all, or those that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("worlds", nargs="*", choices=[[], *WORLDS], help="some worlds only")
-    wanted = parser.parse_args().worlds or list(WORLDS)
+    parser.add_argument(
+        "worlds", nargs="*", choices=[[], *WORLDS, PROMISE], help="some worlds only"
+    )
+    wanted = parser.parse_args().worlds or [*WORLDS, PROMISE]
+    if PROMISE in wanted:
+        wanted.remove(PROMISE)
+        draw_promise()
     from policy_pages import ours
 
     PICTURES.mkdir(parents=True, exist_ok=True)

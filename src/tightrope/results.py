@@ -565,7 +565,6 @@ def compared_pairs(
     middles, drawn, reach = _bootstrap(table, apart, draws, rng)
     chances = np.maximum(_of_signs(apart, draws, rng), _of_bootstrap(apart.mean(axis=1), se, drawn))
     tails = [100.0 * alpha / 2.0, 100.0 - 100.0 * alpha / 2.0]
-    identity = np.ones(n)
     levels = []
     for j, name in enumerate(names):
         low, high = np.percentile(middles[j], tails).tolist()
@@ -575,7 +574,7 @@ def compared_pairs(
                 name,
                 float(values.mean()),
                 float(standard_error(table[j])),
-                float(interquartile_weights(identity) @ values),
+                float(interquartile_weights(np.ones(n)) @ values),
                 low,
                 high,
                 certified.get(name, ""),
@@ -594,14 +593,20 @@ def compared_pairs(
     comparisons = []
     for k, ((i, j), p) in enumerate(zip(pairs, holm(chances).tolist(), strict=True)):
         difference, error = float(apart[k].mean()), float(se[k])
-        ends = difference, difference
-        if error > 0.0:
-            ends = (
-                max(difference - float(high[k]) * error, float(apart[k].min() - room[k])),
-                min(difference - float(low[k]) * error, float(apart[k].max() + room[k])),
-            )
+        ends = (
+            max(difference - float(high[k]) * error, float(apart[k].min() - room[k])),
+            min(difference - float(low[k]) * error, float(apart[k].max() + room[k])),
+        )
         comparisons.append(
-            Pair(names[i], names[j], difference, error, *ends, p, decided=p <= alpha)
+            Pair(
+                names[i],
+                names[j],
+                difference,
+                error,
+                *(ends if error > 0.0 else (difference, difference)),
+                p,
+                decided=p <= alpha,
+            )
         )
     ratios, profile = _profile(table, problems)
     return PairedComparison(
@@ -732,6 +737,14 @@ class ResultByPolicy:
         """The number of replications."""
         return next(iter(self._costs()[0].values())).size
 
+    def _leader_and_next(self) -> str:
+        first, *others = map(cost_cells, self.summary())
+        then = f", then {others[0][0]} with {others[0][2]}" if others else ""
+        return (
+            f"leader: {first[0]}, {self._costs()[1]} {first[1]}{then}\n next: compare() tests the "
+            "differences, plot() draws them"
+        )
+
     def summary(self) -> list[SummaryRow]:
         """Final regret of every policy, lowest first, with paired differences against the lowest;
         in an identification its rounds.
@@ -781,10 +794,8 @@ class ResultByPolicy:
         Schwarzer, Castro, Courville, Bellemare 2021 (interquartile means); Dolan, Moré 2002
         (profiles).
         """
-        costs, name = self._costs()
         return compared_pairs(
-            costs,
-            name,
+            *self._costs(),
             problems=problems(self.settings),
             alpha=alpha,
             draws=draws,
@@ -955,7 +966,7 @@ class Result(ResultByPolicy):
     def __repr__(self) -> str:
         return (
             f"<Result: {', '.join(self.policies)}; {int(self.rounds[-1]):,} rounds, "
-            f"{self.replications:,} replications>"
+            f"{self.replications:,} replications\n {self._leader_and_next()}>"
         )
 
     def _repr_html_(self) -> str:
@@ -1105,7 +1116,7 @@ class Identification(ResultByPolicy):
             f"{name} {int(self.stopped[name].sum())}/{self.replications} certified"
             for name in self.policies
         )
-        return f"<Identification: {runs}>"
+        return f"<Identification: {runs}\n {self._leader_and_next()}>"
 
     def _repr_html_(self) -> str:
         from .plots.figures import rounds_figure

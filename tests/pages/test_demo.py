@@ -47,7 +47,7 @@ def test_every_section_has_its_sentence_and_says_where_its_data_are_from(demo):
     ]
     html = made.page.read_text()
     for section in made.sections:
-        assert section.summary.endswith(".")
+        assert section.summary.endswith(".") and len(section.summary.split()) <= 25
         assert section.figures
         assert html.index(f'id="{slug(section.title)}"') < html.index(
             "<svg", html.index(f'id="{slug(section.title)}"')

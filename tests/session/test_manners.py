@@ -210,6 +210,6 @@ def test_what_notebooks_show_is_escaped_and_short():
         tr.problems.Bernoulli(np.full(500, 0.5)),
         tr.problems.Linear(np.eye(30), np.ones(30)),
     ):
-        assert "\n" not in repr(item)
-        assert len(repr(item)) < 200
+        assert repr(item).count("\n") == 2 * (item is session) and len(repr(item)) < 200
+        assert str(item).count("\n") == item._repr_html_().count("<br>") == 2
     assert "baseline_mean = None   number in [0, inf), or None" in tr.CUCB2.__doc__

@@ -140,19 +140,19 @@ def cell(value: object) -> str:
 def table(
     title: str, headers: Sequence[str], rows: Sequence[Sequence[object]], note: str = ""
 ) -> str:
-    """HTML of a table under its title; without headers only the title. note: a sentence below. All
-    text is escaped."""
-    parts = [f"<p><b>{html.escape(title)}</b></p>"]
-    if headers:
-        head = "".join(f"<th>{html.escape(text)}</th>" for text in headers)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell(value))}</td>" for value in row) + "</tr>"
-            for row in rows
-        )
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-    if note:
-        parts.append(f"<p>{html.escape(note)}</p>")
-    return "".join(parts)
+    """HTML of a table under its title, of which the first line is bold; without headers only the
+    title. note: a sentence below. All text is escaped."""
+    above = "<p><b>{}</b>{}{}</p>".format(*html.escape(title).partition("\n"))
+    head = "".join(f"<th>{html.escape(text)}</th>" for text in headers)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell(value))}</td>" for value in row) + "</tr>"
+        for row in rows
+    )
+    return (
+        above.replace("\n", "<br>")
+        + f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" * bool(headers)
+        + f"<p>{html.escape(note)}</p>" * bool(note)
+    )
 
 
 # How many digits a number deserves: two of its standard error, and the number to the same place.

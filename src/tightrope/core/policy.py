@@ -869,20 +869,33 @@ class Problem:
     def private(self):
         """A copy for one replication: of a problem that writes into its own arrays, with copies of
         those."""
-        written, fields = getattr(self, "WRITTEN", ()), getattr(self, "_fields", ())
-        changes = {name: np.copy(getattr(self, name)) for name in written}
-        for name in fields:
-            value = getattr(self, name)
-            if (
-                name not in changes
-                and isinstance(value, np.ndarray)
-                and not value.flags.writeable
-                and isinstance(value.base, np.ndarray)
-            ):
-                changes[name] = (
-                    value.base
-                )  # kernels that only read it are compiled for arrays that can be written
+        written = getattr(self, "WRITTEN", ())
+        values = [(name, getattr(self, name)) for name in getattr(self, "_fields", ())]
+        changes = {
+            name: value.base  # kernels that only read it are compiled for arrays to write in
+            for name, value in values
+            if isinstance(value, np.ndarray)
+            and not value.flags.writeable
+            and isinstance(value.base, np.ndarray)
+        } | {name: np.copy(getattr(self, name)) for name in written}
         return self._replace(**changes) if changes else self
+
+    def __str__(self) -> str:
+        means = np.ravel(getattr(self, "means", ()))
+        first = [f"{k} with mean {means[k]:.3g}" for k in np.argsort(-means, kind="stable")[:2]]
+        return (
+            f"{self!r}\n {self.describe().number:,} arms, best "
+            f"{', then '.join(first) or 'another in every round'}\n next: tr.simulate(problem, "
+            "policies, horizon=...)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [name, checks.show(field.decode(getattr(self, name))), field.words]
+            for name, field in type(self).FIELDS.items()
+            if field.kept
+        ]
+        return files.table(str(self), ["parameter", "value", "range"], rows)
 
     @required
     def observe(self, t, rng):

@@ -95,11 +95,13 @@ def draw_regret(
     names = chosen_policies(policies, result.policies)
     palette = style.Palette(result.policies) if palette is None else palette
     curves = {name: result.regret[name] for name in names}
+    lines = line_styles([curves], palette)
     draw_bands(
         ax,
         result.rounds,
         curves,
         paired=paired,
+        lines=lines,
         band=checks.real("band", band, least=0.0),
         palette=palette,
     )
@@ -122,7 +124,26 @@ def draw_regret(
     ax.set_ylabel("cumulative pseudo-regret", color=style.INK)
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     if legend:
-        style.legend(ax, PAIRED_LEGEND.replace("2", f"{band:g}") if paired else "")
+        style.legend(ax, drawn_sentence(curves, lines, palette, band, paired))
+
+
+def drawn_sentence(
+    curves: Mapping[str, np.ndarray],
+    lines: Mapping[str, str],
+    palette: style.Palette,
+    band: float = 2.0,
+    paired: bool = False,
+) -> str:
+    """What a picture of curves shows: of how many runs, what its bands are, and which curves lie on
+    others."""
+    runs = len(next(iter(curves.values())))
+    hidden = ", ".join(name for name in curves if lines[name] != palette.line(name))
+    bands = f"; {PAIRED_LEGEND if paired else 'bands: 2 s.e.'}".replace("2", f"{band:g}")
+    return (
+        f"mean of {runs:,} run{'s' if runs != 1 else ''}"
+        + (bands if runs > 1 and band > 0.0 else "")
+        + (f"; on another curve: {hidden}" if hidden else "")
+    )
 
 
 def bound_curve(result: Curves) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -541,12 +562,8 @@ def sequence_figure(
 ) -> Figure:
     """The confidence sequence of one policy and its estimate. log_rounds: logarithmic axis of
     rounds. palette: colours by name."""
-    fig, (ax,) = style.figure(width=WIDTH, height=HEIGHT)
-    draw_sequences(
-        ax, {policy_label(evaluation): evaluation}, log_rounds=log_rounds, palette=palette
-    )
-    ax.set_title(title, color=style.INK, fontsize=11, loc="left")
-    return fig
+    named = {policy_label(evaluation): evaluation}
+    return comparison_figure(named, title=title, log_rounds=log_rounds, palette=palette)
 
 
 def comparison_figure(
@@ -787,28 +804,11 @@ def calibration_figure(
 # Pictures of paired comparisons: the differences with their intervals, and the performance profile.
 
 
-class Difference(Protocol):
-    """A pair of policies, what the first costs more than the second, and its interval."""
-
-    @property
-    def first(self) -> str: ...
-    @property
-    def second(self) -> str: ...
-    @property
-    def difference(self) -> float: ...
-    @property
-    def lower(self) -> float: ...
-    @property
-    def upper(self) -> float: ...
-    @property
-    def decided(self) -> bool: ...
-
-
 class Differences(Protocol):
     """Paired differences, and on several problems the performance profile."""
 
     @property
-    def pairs(self) -> Sequence[Difference]: ...
+    def pairs(self) -> Sequence[Any]: ...  # `results.Pair`
     @property
     def problems(self) -> int: ...
     @property

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import matplotlib as mpl
 import numpy as np
@@ -54,9 +54,10 @@ INK, SOFT, AXIS, GRID = (
     "#9aa7b2",
     "#dfe5ea",
 )  # text, secondary text, frames, grids
-CROWDED_ENTRIES = 5  # entries from which a legend stands below its axes
-ROW_INCHES = 0.2  # inches of a row of such a legend
+CROWDED_ENTRIES = 5  # entries of a legend inside axes that stand in one column
+ROW_INCHES = 0.2  # inches of a row of a legend below them
 LEGEND_COLUMNS = 3  # of it, by seven inches of width
+WIDEST = 13.5  # inches of panels side by side, 1,300 pixels of a page; more of them wrap
 
 
 class Palette:
@@ -84,7 +85,11 @@ class Palette:
 
 
 class Drawing(Figure):
-    """A figure made here, which may grow by its legend."""
+    """A figure made here, which grows by its legend. bare: its inches of height without one. named:
+    the curves in it."""
+
+    bare: float
+    named: dict[str, Any]
 
 
 def colour(number: int) -> str:
@@ -98,26 +103,32 @@ def line(number: int, covers: int = 0) -> str:
 
 
 def legend(ax: Axes, title: str = "") -> None:
-    """Name the curves: inside the axes where there are few, else in rows below the figure, which
-    grows by them.
+    """Name the curves in rows below the figure, which grows by them; the panels of a figure have
+    one legend.
 
     Axes of somebody else's figure keep their size, and their legend is inside.
     """
     names: Arguments = {"title": title, "title_fontsize": 8, "alignment": "left"} if title else {}
     handles, labels = ax.get_legend_handles_labels()
     drawing = ax.get_figure(root=True)
-    if len(labels) <= CROWDED_ENTRIES or not isinstance(drawing, Drawing):
-        columns = 1 if len(labels) <= CROWDED_ENTRIES else 2
-        ax.legend(
-            frameon=False, fontsize=9 if columns == 1 else 8, loc="best", ncols=columns, **names
-        )
+    if not isinstance(drawing, Drawing):
+        columns = 1 + (len(labels) > CROWDED_ENTRIES)
+        ax.legend(frameon=False, fontsize=10 - columns, loc="best", ncols=columns, **names)
         return
-    width, height = drawing.get_size_inches()
-    columns = max(1, min(len(labels), round(LEGEND_COLUMNS * width / 7.0)))
-    rows = -(-len(labels) // columns) + bool(title)
-    drawing.set_size_inches(width, height + ROW_INCHES * rows + 0.1)
+    drawing.named |= dict(zip(labels, handles, strict=True))
+    for old in tuple(drawing.legends):
+        old.remove()
+    columns = max(1, min(len(drawing.named), round(LEGEND_COLUMNS * drawing.get_figwidth() / 7.0)))
+    rows = -(-len(drawing.named) // columns) + bool(title)
+    drawing.set_figheight(drawing.bare + ROW_INCHES * rows + 0.1)
     drawing.legend(
-        handles, labels, frameon=False, fontsize=9, loc="outside lower left", ncols=columns, **names
+        list(drawing.named.values()),
+        list(drawing.named),
+        frameon=False,
+        fontsize=9,
+        loc="outside lower left",
+        ncols=columns,
+        **names,
     )
 
 
@@ -134,13 +145,20 @@ def figure(
     height: float = 4.2,
     ratios: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[Drawing, Sequence[Axes]]:
-    """A figure with axes in rows, read like text, outside any global state. width, height: inches
-    of one panel, of all rows."""
+    """A figure with axes in rows, read like text, outside any global state; a row that is wider
+    than WIDEST wraps. width, height: inches of one panel, of all rows as they were given."""
+    beside = min(columns, max(1, int(WIDEST / (0.8 * width))))
+    lines = -(-columns // beside)
     fig = Drawing(
-        figsize=(width * (1 if columns == 1 else 0.8 * columns), height), layout="constrained"
+        figsize=(width * (1 if beside == 1 else 0.8 * beside), height * lines), layout="constrained"
     )
-    grid = fig.add_gridspec(rows, columns, **dict(ratios or {}))
-    axes = [fig.add_subplot(grid[row, column]) for row in range(rows) for column in range(columns)]
+    fig.named, fig.bare = {}, height * lines
+    grid = fig.add_gridspec(rows * lines, beside, **dict(ratios or {}))
+    axes = [
+        fig.add_subplot(grid[row * lines + column // beside, column % beside])
+        for row in range(rows)
+        for column in range(columns)
+    ]
     for ax in axes:
         dress(ax)
     return fig, axes
@@ -162,7 +180,8 @@ def dress(ax: Axes) -> None:
 
 
 POINTS = 72.0  # of an inch
-LARGEST = 1.7  # CSS pixels of a page for each point of a figure, at most
+# CSS pixels for each point of a figure, at most: of a whole one, and of a panel on a page
+LARGEST, LARGEST_PANEL = 1.7, 2.4
 MARGIN = 3.0  # points around a panel
 
 # What figures are drawn with, and the variable of the page that says how it looks in its theme.
@@ -200,6 +219,7 @@ class Picture:
 
 def picture(fig: Figure, caption: str = "") -> Picture:
     entries, note = _take_legends(fig)
+    fig.set_figheight(getattr(fig, "bare", fig.get_figheight()))
     fig.draw_without_rendering()
     fig.set_layout_engine("none")  # panels keep their places while the others are hidden
     height = float(fig.get_size_inches()[1])
@@ -340,8 +360,8 @@ def _cropped_svg(svg: str, box: Bbox, height: float) -> str:
     # Colours by the variables of the page, each with itself where a page has none.
     svg = re.sub(r"#[0-9a-f]{6}\b", lambda match: theme_colour(match[0]), svg[svg.index("<svg") :])
     head = (
-        f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} {h:.1f}" style="max-width: {LARGEST * w:.0f}px" '
-        'role="img"'
+        f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} {h:.1f}" '
+        f'style="max-width: {LARGEST_PANEL * w:.0f}px" role="img"'
     )
     end = svg.index(">")
     plain = re.sub(r' (width|height|viewBox)="[^"]*"', "", svg[:end])

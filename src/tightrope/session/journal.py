@@ -259,7 +259,7 @@ class Journal:
             self.close_file()
 
     def __repr__(self) -> str:
-        return f"Journal({str(self.path)!r}, {self.session!r})"
+        return f"Journal({str(self.path)!r}, {repr(self.session).splitlines()[0]}>)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

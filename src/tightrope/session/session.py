@@ -115,6 +115,7 @@ from .rounds import (
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
 PLAIN_ROUND = CheckedRound(PLAIN, None, False)  # a round like any other
 UNMEASURED = math.nan, math.nan, None
+CERTIFIED = ("not certified yet", "certified")
 PER_ARM = {  # what explanations say arm by arm
     "mean",
     "width",
@@ -129,7 +130,9 @@ PER_ARM = {  # what explanations say arm by arm
     "direction_scores",
     "rates",
 }
-SHOWN_ARMS = 20  # of a session in a notebook
+SHOWN_ARMS, TOLD_ARMS = 20, 1000  # of a session in a notebook, and for who leads
+SHOWN_DRAWS = 500  # behind its probabilities
+CERTAIN = 0.995  # a probability from which only the name is said
 ERRORS = 2.0  # standard errors of the lead, in a forecast of samples
 LEAST = 1e-300  # probability below which the lead is certain
 # a propensity, its standard error, and how many draws stand behind it
@@ -232,7 +235,9 @@ class Session:
     >>> session.reward("visitor 17", 1.0)
     True
     >>> session
-    <Session: UCB, 2 arms, 1 decisions, 1 rewards, 0 open>
+    <Session: UCB, 2 arms
+     leader: red 1 in [-0.177, 2.18]
+     next: green; 1 decisions, 1 rewards, 0 open>
     """
 
     def __init__(
@@ -341,46 +346,67 @@ class Session:
         self._now: AgentAndRounds = self._agent_and_rounds(one, rounds)
 
     def __repr__(self) -> str:
-        number = self.arms.number
-        arms = (
-            f"{self.arms.dimension} features a candidate"
-            if self.catalogue
-            else f"{number:,} arm{'s' if number != 1 else ''}"
-        )
         form = regressions_in(self.state) if self.rounds or self.decided else None
-        model = [] if form is None else [form]
         parts = [
             label(self.policy),
-            arms,
-            *model,
-            f"{self.decided:,} decisions",
-            f"{self.rounds:,} rewards",
-            f"{self.waiting:,} open",
+            f"{self.arms.dimension} features a candidate"
+            if self.catalogue
+            else f"{self.arms.number:,} arm{'s' if self.arms.number != 1 else ''}",
+            *([] if form is None else [form]),
+            *([] if not self._stops else [CERTIFIED[self._agent.stopped()]]),
         ]
-        if self._stops:
-            parts.append("certified" if self._agent.stopped() else "not certified yet")
-        return f"<Session: {', '.join(parts)}>"
+        return f"<Session: {', '.join(parts)}\n {self._leader_and_next()}>"
 
     def _repr_html_(self) -> str:
-        """The session in a notebook: its line, and what it knows of its arms where they are few."""
-        few = self.arms.oracle is None and not self.catalogue and self.arms.number <= SHOWN_ARMS
-        try:
-            known = self.explain() if few else {}
-        except ValueError:  # no round has shown its features yet
-            known = {}
+        """The same in a notebook, and what it knows of its arms where they are few."""
+        known = self._known() if self.arms.oracle is None and self.arms.number <= SHOWN_ARMS else {}
         columns = [
             name for name in ("mean", "lower", "upper", "index", "probability") if name in known
         ]
-        called = self._rounds.names
-        rows = (
-            [
-                [called.of(k), *(float(known[name][k]) for name in columns)]
-                for k in range(self.arms.number)
-            ]
-            if columns
-            else []
-        )
+        rows = [
+            [self._rounds.names.of(k), *(float(known[name][k]) for name in columns)]
+            for k in range(self.arms.number if columns else 0)
+        ]
         return files.table(repr(self).strip("<>"), ["arm", *columns] if columns else [], rows)
+
+    def _known(self) -> Explanation:
+        try:
+            return (
+                {}
+                if self.catalogue or self.arms.number > TOLD_ARMS
+                else self.explain(draws=SHOWN_DRAWS if self.arms.oracle is None else LEAST_DRAWS)
+            )
+        except ValueError:  # no round has shown its features yet
+            return {}
+
+    def _leader_and_next(self) -> str:
+        known, called, retired = self._known(), self._rounds.names.of, self._rounds.retired
+        mean, chance = (
+            np.where(False if retired is None else retired, np.nan, known.get("mean", np.nan)),
+            known["probability"] if known and self.arms.oracle is None else np.zeros(1),
+        )
+        ranked = np.argsort(-mean.reshape(-1), kind="stable")[: np.isfinite(mean).sum()].tolist()
+        leaders = [
+            f"{called(k)} {mean[k]:.3g}"
+            + (
+                f" in [{known['lower'][k]:.3g}, {known['upper'][k]:.3g}]"
+                if "lower" in known
+                else ""
+            )
+            for k in ranked[:2]
+        ]
+        following = (
+            f"{called(int(chance.argmax()))}"
+            + (f" with probability {chance.max():.2g}" if chance.max() < CERTAIN else "")
+            if chance.any()
+            else "depends on its round"
+        )
+        return (
+            f"leader: {', then '.join(leaders) or 'none yet'}"
+            + (f"; budget left {known['budget_bound']:.4g}" if "budget_bound" in known else "")
+            + f"\n next: {following}; {self.decided:,} decisions, {self.rounds:,} rewards, "
+            f"{self.waiting:,} open"
+        )
 
     # What it is -----------------------------------------------------------------------------------
 
@@ -1380,15 +1406,16 @@ class Session:
         ValueError
             For policies that do not identify.
         """
-        self._needs_stopping()
-        status = "certified" if self.stopped else "not certified yet"
         report = dict(evidence(self.policy, copied(self.state)))
         if self._least is not None and self._most is not None:
             report["gap_bound"] = min(report["gap_bound"], self._most - self._least)
         report["samples_range"] = forecast_range(
             self.rounds, report["samples_remaining"], report["error"]
         )
-        return {"arm": int(recommend(self.policy, self.state)), "status": status} | report
+        return {
+            "arm": int(recommend(self.policy, self.state)),
+            "status": CERTIFIED[self.stopped],
+        } | report
 
     def view(self) -> Self:
         """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask
@@ -1401,14 +1428,15 @@ class Session:
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         now = self._now
-        one = Agent(
-            self.policy,
-            copied(now.agent.state),
-            now.agent.stream,
-            now.agent.number,
-            now.agent.tally.copy(),
+        view._now = now._replace(
+            agent=Agent(
+                self.policy,
+                copied(now.agent.state),
+                now.agent.stream,
+                now.agent.number,
+                now.agent.tally.copy(),
+            )
         )
-        view._now = now._replace(agent=one)
         return view
 
     # Files ----------------------------------------------------------------------------------------
@@ -1534,9 +1562,11 @@ class Session:
     def __copy__(self) -> Self:
         """A session that goes on by itself: a copy of what `save` writes. An oracle of one's own is
         shared."""
-        oracle = self.arms.oracle
         other = type(self).from_bytes(
-            self.to_bytes(), oracle=oracle, policy=self.policy, encoder=self.encoder
+            self.to_bytes(),
+            oracle=self.arms.oracle,
+            policy=self.policy,
+            encoder=self.encoder,
         )
         other.clock = self.clock
         return other
@@ -1545,13 +1575,12 @@ class Session:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[object, ...]:
-        again = functools.partial(
+        return functools.partial(
             type(self).from_bytes,
             oracle=self.arms.oracle,
             policy=self.policy,
             encoder=self.encoder,
-        )
-        return again, (self.to_bytes(),)
+        ), (self.to_bytes(),)
 
     @classmethod
     def _read(

@@ -24,7 +24,7 @@ from tightrope.extend import Policy, interval, standard_error, with_error
 from tightrope.logs import Log, from_frame
 from tightrope.pages import Section, Table, evaluation_summary, support_of
 from tightrope.plots import style
-from tightrope.plots.figures import save_figure, sequence_figure
+from tightrope.plots.figures import sequence_figure
 from tightrope.plots.style import picture
 from tightrope.problems.data import DataNotFound, open_bandit
 from tightrope.simulation.simulate import fixed_size
@@ -42,7 +42,7 @@ SALE_DELAY = 1000  # visitors behind which a sale is known
 VISITORS, SHOPS = 100_000, 40
 REWARD_DELAYS = {"sales known at once": 0, f"known {SALE_DELAY:,} visitors later": SALE_DELAY}
 UNCONSTRAINED = "BetaThompson"
-PICTURE = "safe.svg"  # also a file of its own
+SAFE = "Safe(BetaThompson)"
 TOLERANCE = 1e-6
 
 
@@ -53,28 +53,32 @@ def safe_section(setting: DemoSetting) -> Section:
         for name, late in REWARD_DELAYS.items()
     }
     behind = {name: shops_behind(result) for name, result in results.items()}
-    save_figure(safe_draw(results, setting.palette), setting.out / PICTURE)
+    at_once = next(iter(behind.values()))
     visitors = int(next(iter(results.values())).rounds[-1])
     alone = visitors * np.mean(
         [problem.means.max() - np.sort(problem.means)[-RANK] for problem in shops]
     )
     return Section(
         "Safe: explore without losing sales",
-        f"{len(shops)} synthetic shops. Each has {ARMS} offers that sell to {LEAST_RATE:.0%} to "
-        f"{MOST_RATE:.0%} of visitors and knows its {RANK}th best. CUCB2 and Safe(BetaThompson) "
-        f"promise at least {1 - ALPHA:.0%} of its sales at every visitor, but for a chance of "
-        f"{DELTA:.0%}. BetaThompson, Thompson sampling, promises nothing. Showing the known offer "
-        f"alone loses {alone:,.0f} of the sales that the best makes.",
+        f"{safe_sentence(results, behind)} "
+        f"The {len(shops)} shops are synthetic. Each has {ARMS} offers that sell to "
+        f"{LEAST_RATE:.0%} to {MOST_RATE:.0%} of visitors and knows its {RANK}th best. CUCB2 and "
+        f"{SAFE} promise at least {1 - ALPHA:.0%} of its sales at every visitor, but for a chance "
+        f"of {DELTA:.0%}. BetaThompson, Thompson sampling, promises nothing. Showing the known "
+        f"offer alone loses {alone:,.0f} of the sales that the best makes.",
         [
             picture(
                 safe_draw(results, setting.palette),
                 f"Above: by how many sales a shop is ahead of {1 - ALPHA:.0%} of what its known "
-                "offer would have sold, mean, shaded down to the worst-off twentieth. Below: share "
-                "of shops that are behind at that visitor. Both axes of visitors are logarithmic.",
+                f"offer would have sold, mean of {len(shops)} shops, shaded down to the worst-off "
+                "twentieth. Below: share of shops that are behind at that visitor. CUCB2 lies on "
+                "Safe where only one of them is seen. Axes of visitors are logarithmic.",
             )
         ],
         [safe_table(results, behind)],
-        summary=safe_sentence(results, behind),
+        summary=f"Of {len(shops)} shops, {SAFE} let {at_once[SAFE].sum()} fall behind "
+        f"{1 - ALPHA:.0%} of the known offer's sales at some time, {UNCONSTRAINED} alone "
+        f"{at_once[UNCONSTRAINED].sum()}.",
     )
 
 
@@ -95,7 +99,7 @@ def cucb2(problem: problems.Bernoulli) -> Policy:
 
 PLAYERS: Mapping[str, Policy | Callable[[problems.Bernoulli], Policy]] = {
     UNCONSTRAINED: policies.BetaThompson(),
-    "Safe(BetaThompson)": safe_thompson,
+    SAFE: safe_thompson,
     "CUCB2": cucb2,
 }
 
@@ -252,7 +256,8 @@ def stop_section(setting: DemoSetting) -> Section:
     assert textbook is not None  # means near 1/2
     return Section(
         "Stop: an A/B/n test that ends when the winner is known",
-        "No public log of such a test is at hand, so this world is synthetic: three headlines, "
+        f"{stop_sentence(identification, fixed, textbook)} There is no public log of such a "
+        "test, so this world is synthetic: three headlines, "
         "two pictures and two buttons make twelve variants with click rates that add up from "
         "their parts, and a visitor of one variant tells something about the others. The "
         f"guarantee: the named variant is within {EPSILON:g} of the best with probability "
@@ -267,7 +272,8 @@ def stop_section(setting: DemoSetting) -> Section:
             )
         ],
         [stop_table(identification, fixed, textbook)],
-        summary=stop_sentence(identification, fixed, textbook),
+        summary=f"{NAME} ends the test after {style.mean(identification.rounds[NAME])} visitors; "
+        f"a test of fixed length with the same guarantee needs {fixed:,}.",
     )
 
 
@@ -371,11 +377,14 @@ def log_section(setting: DemoSetting) -> Section:
     ]
     return Section(
         "What would it have earned: a log, judged",
-        f"{case.source} The bounds hold however often one looks, and allow for rare rounds of "
-        "large weight that have not come yet.",
+        f"{log_sentence(evaluation, case)} {case.source} "
+        "The bounds hold however often one looks, and allow for rare rounds of large weight that "
+        "have not come yet.",
         pictures,
         [evaluation_summary(evaluation)],
-        summary=log_sentence(evaluation, case),
+        summary="Another policy's log says that this one would have earned between "
+        f"{interval(*evaluation.interval)[1:-1].replace(', ', ' and ')} a round; it earned "
+        f"{case.known[0]:.3g}.",
     )
 
 

@@ -119,9 +119,11 @@ def width_section(setting: DemoSetting) -> Section:
         replications=len(users),
         **setting.play(setting.folder("width", source)),
     )
+    cost = {name: style.mean(curve[:, -1]) for name, curve in result.regret.items()}
     return Section(
         "Learn the width: confidence from data",
-        f"{source} SoftUCB moves β by the gradient of its regret after every trajectory of "
+        f"{width_sentence(trained, result)} {source} "
+        f"SoftUCB moves β by the gradient of its regret after every trajectory of "
         f"{horizon:,} rounds, and is then used as it is. Training {trained.status} The learned "
         f"width has no guarantee: {RIVAL} keeps the one that theory asks for.",
         [
@@ -133,7 +135,8 @@ def width_section(setting: DemoSetting) -> Section:
             )
         ],
         [result_summary(result)],
-        summary=width_sentence(trained, result),
+        summary=f"The width that {NAME} learned from one user costs new users {cost[NAME]}; the "
+        f"width that theory asks for costs them {cost[RIVAL]}.",
     )
 
 
@@ -217,19 +220,23 @@ def sets_section(setting: DemoSetting) -> Section:
         monitor=SetValue(),
         **setting.play(setting.folder("sets", world.source)),
     )
+    ends = {name: float(part[:, -1].mean()) for name, part in sets_shares(result).items()}
+    best = max(ends, key=ends.__getitem__)
     return Section(
         f"Sets: {PROMOTIONS} promotions, {world.users:,} users",
-        f"{world.source} Policies see the answers of the users they wrote to, and nothing of the "
+        f"{sets_sentence(result, world, timed_assignment(setting.seed))} {world.source} "
+        "Policies see the answers of the users they wrote to, and nothing of the "
         "others.",
         [
             picture(
                 sets_draw(result, setting.palette),
                 "What the sets of a round brought on average so far, as a share of the best "
-                "possible; bands of 2 standard errors.",
+                f"possible; mean of {len(world.trials)} trials, bands of 2 standard errors.",
             )
         ],
         [sets_table(result)],
-        summary=sets_sentence(result, world, timed_assignment(setting.seed)),
+        summary=f"{best} brings in {100.0 * ends[best]:.3g} % of what the best possible sets "
+        "would, and learns only from the users that it wrote to.",
     )
 
 
@@ -367,7 +374,8 @@ def price_section(setting: DemoSetting) -> Section:
     bound = lipschitz_lower_bound(revenue, points=PRICES, lipschitz=SLOPE)
     caption = (
         "Left: revenue per visitor (line, right scale) and the share of visitors who see each "
-        "price (bars). Right: mean regret, bands of 2 standard errors."
+        f"price (bars). Right: mean regret of {result.replications} runs, bands of 2 standard "
+        "errors."
         + (
             " The lower bound is for the long run: policies may be below it at early rounds."
             if bound.value > 0
@@ -376,13 +384,16 @@ def price_section(setting: DemoSetting) -> Section:
     )
     return Section(
         "Price: a curve that is not too steep",
-        "No public log of a price test is at hand, so this shop is synthetic: a product has one "
+        f"{price_sentence(result, bound)} There is no public log of a price test, so this shop is "
+        "synthetic: a product has one "
         "of 17 prices, and fewer buy at higher ones. CKL-UCB is told that revenue changes by at "
         f"most {SLOPE:g} of the highest price per unit of price; KL-UCB treats prices as "
         "unrelated.",
         [picture(price_draw(result, revenue, setting.palette), caption)],
         [result_summary(result)],
-        summary=price_sentence(result, bound),
+        summary="Told how steep revenue can be, CKL-UCB loses "
+        f"{style.mean(result.regret['CKL-UCB'][:, -1])} of revenue in {horizon:,} visitors; "
+        f"KL-UCB loses {style.mean(result.regret['KL-UCB'][:, -1])}.",
     )
 
 
