@@ -181,6 +181,9 @@ class LeanWholeCompiler(Compiler):
         return _with(_LowerWhole, (_RefuseUncounted, _RefuseArrays), super().define_pipelines())
 
 
+OVERLOADS: list[Any] = []  # (function, choose, inline, strict), to be registered for other targets
+
+
 def shared_overload(
     function: Callable[..., object],
     options: Mapping[str, object],
@@ -202,6 +205,7 @@ def shared_overload(
         template._get_impl = _shared
         infer(template)
         infer_global(function, types.Function(template))
+        OVERLOADS.append((function, choose, inline, strict))
         return choose
 
     return decorate

@@ -2,6 +2,7 @@
 processes and clusters, which receive the recipe once."""
 
 import contextlib
+import functools
 import hashlib
 import importlib
 import logging
@@ -52,6 +53,7 @@ class RunRecipe:
     experiment: Replicable
     chunks: list[Chunk]
     store: Store | None
+    target: Any = None  # where an experiment plays replications side by side
 
     def compute(self, number: int, slices: Slices) -> Rows:
         """Play a chunk's replications and keep the rows in the store if there is one, unless
@@ -59,9 +61,12 @@ class RunRecipe:
         chunk = self.chunks[number]
         if self.store is not None and (stored := self.store.read(chunk, warn=False)) is not None:
             return stored
-        each = [
-            self.experiment.replicate(chunk.name, r, slices) for r in range(chunk.first, chunk.last)
-        ]
+        numbers = range(chunk.first, chunk.last)
+        if self.target is None:
+            each = [self.experiment.replicate(chunk.name, r, slices) for r in numbers]
+        else:
+            experiment: Any = self.experiment
+            each = experiment.replicate_in_lanes(chunk.name, numbers, slices, self.target)
         rows = {key: np.stack([one[key] for one in each]) for key in each[0]}
         if self.store is not None:
             self.store.write(
@@ -362,7 +367,9 @@ CONNECTED = {"dask": connected_dask, "ray": connected_ray}  # the workers at an 
 # everywhere.
 
 
-ENGINES = ("threads", "processes", "dask", "ray")
+ENGINES = ("threads", "processes", "dask", "ray", "cuda")
+IN_THREADS = ("threads", "cuda")  # engines that send nothing to other processes
+LANES = 2**16  # replications at least that a GPU plays side by side, where there are so many
 CLUSTERS = ("dask", "ray")  # engines that may be on other machines
 THREADS_OF_ALGEBRA = (
     "OPENBLAS_NUM_THREADS",
@@ -371,6 +378,12 @@ THREADS_OF_ALGEBRA = (
 )  # libraries read them when they are loaded
 
 Engine = str | Executor
+
+
+@functools.cache
+def gpu() -> Any:
+    """The GPU of this machine."""
+    return library("cuda", "tightrope.compiled.cuda").Device()
 
 
 def number_of_workers(engine: Engine, workers: int | None, address: str | None) -> int:
@@ -382,6 +395,12 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
             )
         return 1
     checks.choice("engine", engine, ENGINES)
+    if engine == "cuda":
+        if workers not in (None, 1):
+            raise ValueError(
+                f"workers = {workers}, but engine = 'cuda' plays on one GPU; leave it out."
+            )
+        return 1
     if address is not None and engine not in CLUSTERS:
         raise ValueError(
             f"address = {address!r} is of a cluster, but engine = {engine!r} works on this "
@@ -402,7 +421,7 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
     with contextlib.ExitStack() as leaving:
         if isinstance(engine, Executor):
             yield WorkerPool(engine)
-        elif engine == "threads":
+        elif engine in IN_THREADS:
             leaving.enter_context(one_thread_each())
             threads, stop = (
                 ThreadPoolExecutor(workers, thread_name_prefix="tightrope"),

@@ -21,6 +21,8 @@ import numpy as np
 from ..core import checks
 from ..results import remove_header
 from .executors import (
+    IN_THREADS,
+    LANES,
     Advance,
     Answer,
     Engine,
@@ -28,6 +30,7 @@ from .executors import (
     RunRecipe,
     WorkerPool,
     compute,
+    gpu,
     number_of_workers,
     open_workers,
 )
@@ -182,7 +185,19 @@ def run_experiment(
 ) -> Outcome:
     """Play replications begin .. replications - 1 that are not in the run folder `out` yet. On
     Ctrl-C what has finished is returned."""
-    plan = plan_chunks(experiment, replications, digested=out is not None, begin=begin)
+    if engine == "cuda" and not hasattr(experiment, "replicate_in_lanes"):
+        raise ValueError(
+            f"engine = 'cuda' plays simulations and identifications, no {experiment.kind}; use "
+            "engine = 'threads'."
+        )
+    target = gpu() if engine == "cuda" else None
+    plan = plan_chunks(
+        experiment,
+        replications,
+        digested=out is not None,
+        begin=begin,
+        least=1 if target is None else LANES,
+    )
     store = open_store(pathlib.Path(out), plan) if out is not None else None
     meter = _Meter(progress, len(experiment.names()) * (replications - begin) * experiment.rounds)
     outcome, left = Outcome({name: {} for name in experiment.names()}), set(range(len(plan.chunks)))
@@ -193,7 +208,7 @@ def run_experiment(
         left.discard(number)
 
     chunks = Chunks(
-        engine, RunRecipe(experiment, plan.chunks, store), workers, address, meter.advance
+        engine, RunRecipe(experiment, plan.chunks, store, target), workers, address, meter.advance
     )
     with Interrupts() as interrupts:
         try:
@@ -285,7 +300,7 @@ class Chunks:
         self.workers = number_of_workers(engine, workers, address)
         self.packed = (
             None
-            if engine == "threads"
+            if engine in IN_THREADS
             else PackedRecipe.of(
                 engine if isinstance(engine, str) else type(engine).__name__, recipe
             )

@@ -6,25 +6,27 @@ import functools
 import math
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiled.lanes import Target
 from ..core import checks, files
 from ..core.files import standard_error
 from ..core.policy import Delay, Monitor, Policy, Problem, label
 from ..core.registry import ORDERS, check_question, policy_to_spec
 from ..core.streams import PROBLEM, stream
-from ..core.types import JsonObject
+from ..core.types import JsonObject, Tally
 from ..core.verbs import (
     begin,
     evidence,
     lower_bound,
     mean,
     observe,
+    private,
     recommend,
     stopped,
     tolerance,
@@ -36,10 +38,15 @@ from ..results import ANSWERS, Identification, Result
 from . import stopping, store
 from .delays import as_delay
 from .executors import Engine, shared_workers
+from .lanes import Layout, check_lanes, lane, play_lanes, until_stop_in_lane
 from .loops import (
+    AtOnce,
     Interrupted,
+    Pending,
     PerProblem,
     Progress,
+    Replication,
+    RunLog,
     Slices,
     World,
     as_monitors,
@@ -47,6 +54,8 @@ from .loops import (
     as_rounds,
     as_worlds,
     check_room,
+    fixed_horizon,
+    new_log,
     new_pending,
     prepare,
     to_horizon,
@@ -118,16 +127,63 @@ class FixedHorizon(OnWorlds):
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         policy, world = self.policies[name][replication], self.worlds[replication % self.period]
         run = prepare(policy, world, self.seed, replication, self.rounds, self.delay is not None)
-        pending = None
-        if self.delay is not None:
-            pending = new_pending(self.delay, self.in_order, self.rounds, world)
         monitor = self.monitors[name][replication]
-        log, tally, play = to_horizon(run, monitor, self.checkpoints, pending)
+        log, tally, play = to_horizon(run, monitor, self.checkpoints, self._pending(world))
         slices.run(play, self.rounds)
-        _check_regret(log.regret, self.checkpoints, name, world.problem)
+        return self._rows(name, world.problem, log, tally)
+
+    def _pending(self, world: World) -> Pending:
+        if self.delay is None:
+            return AtOnce()
+        return new_pending(self.delay, self.in_order, self.rounds, world)
+
+    def _rows(self, name: str, problem: Problem, log: RunLog, tally: Tally) -> Rows:
+        _check_regret(log.regret, self.checkpoints, name, problem)
         return {"regret": log.regret, "pulls": log.pulls.astype(np.int64)} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
         }
+
+    def layout(self, name: str) -> Layout:
+        runs = []
+        for r, world in enumerate(self.worlds):
+            policy, monitor, pending = (
+                self.policies[name][r],
+                self.monitors[name][r],
+                self._pending(world),
+            )
+            check_lanes(policy, world.problem, pending)
+            run = prepare(policy, world, self.seed, r, self.rounds)
+            tally = begin(monitor, run.arms, self.checkpoints.size)
+            log = new_log(self.checkpoints, run.arms.number)
+            runs.append((policy, run.state, run.problem, pending, monitor, tally, log))
+        return Layout(runs, WRITTEN)
+
+    def replicate_in_lanes(
+        self, name: str, replications: range, slices: Slices, target: Target
+    ) -> list[Rows]:
+        layout = self.layout(name)
+        arrays = play_lanes(
+            layout, fixed_horizon, target, self.seed, replications, self.rounds, slices
+        )
+        tallies, logs = layout.part(5, arrays), layout.part(6, arrays)
+        rows = []
+        for i, r in enumerate(replications):
+            tally = tallies._make(array[..., i] for array in tallies)
+            log = logs._replace(regret=logs.regret[:, i], pulls=logs.pulls[:, i])
+            rows.append(self._rows(name, self.worlds[r % self.period].problem, log, tally))
+        return rows
+
+
+# What lanes write of policy, state, problem, pending rewards, monitor, tally and log.
+WRITTEN = (
+    False,
+    True,
+    False,
+    lambda field: field not in ("delay", "in_order", "unused"),
+    False,
+    True,
+    lambda field: field != "rounds",
+)
 
 
 def _check_regret(regret: np.ndarray, rounds: np.ndarray, name: str, problem: Problem) -> None:
@@ -441,14 +497,16 @@ class UntilStop(OnWorlds):
             None if self.may_stop else self.rounds,
         )
         log, play = to_stop(run, self.may_stop)
-        played = slices.run(play, self.rounds)
+        return self._rows(run, log.pulls, slices.run(play, self.rounds), replication)
+
+    def _rows(self, run: Replication, pulls: np.ndarray, played: int, replication: int) -> Rows:
         arm, support = int(recommend(run.policy, run.state)), evidence(run.policy, run.state)
         context = observe(run.problem, 0, stream(self.seed, replication, PROBLEM))
         truth = np.array([mean(run.problem, context, k) for k in range(run.arms.number)])
         return {
             "arm": np.array(arm),
             "rounds": np.array(played),
-            "pulls": log.pulls.astype(np.int64),
+            "pulls": pulls.astype(np.int64),
             "stopped": np.array(bool(stopped(run.policy, run.state))),
             "gap_bound": np.array(support["gap_bound"]),
             "error": np.array(support["error"]),
@@ -456,6 +514,30 @@ class UntilStop(OnWorlds):
                 bool(truth[arm] >= truth.max() - tolerance(run.policy) - IDENTIFY_ROUNDING)
             ),
         }
+
+    def replicate_in_lanes(
+        self, name: str, replications: range, slices: Slices, target: Target
+    ) -> list[Rows]:
+        firsts, runs = [], []
+        for r, world in enumerate(self.worlds):
+            policy = self.policies[name][r]
+            check_lanes(policy, world.problem, None)
+            run = prepare(policy, world, self.seed, r, None if self.may_stop else self.rounds)
+            log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
+            played = np.zeros(1, dtype=np.int64)
+            firsts.append(run)
+            runs.append((policy, run.state, run.problem, log, self.may_stop, played))
+        layout = Layout(runs, (False, True, False, WRITTEN[-1], False, True))
+        arrays = play_lanes(
+            layout, until_stop_in_lane, target, self.seed, replications, self.rounds, slices
+        )
+        states, logs, ended = (layout.part(k, arrays) for k in (1, 3, 5))
+        rows = []
+        for i, r in enumerate(replications):
+            first = firsts[r % self.period]
+            run = replace(first, state=lane(states, i), problem=private(first.problem))
+            rows.append(self._rows(run, logs.pulls[:, i], ended[0, i], r))
+        return rows
 
 
 def identify(

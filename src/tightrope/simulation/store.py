@@ -446,15 +446,16 @@ class ChunkPlan:
 
 
 def plan_chunks(
-    experiment: Replicable, replications: int, *, digested: bool, begin: int = 0
+    experiment: Replicable, replications: int, *, digested: bool, begin: int = 0, least: int = 1
 ) -> ChunkPlan:
     """The plan of replications from `begin` on. digested: name the chunks by content; raises
     ValueError where something has none."""
-    size = 1
+    size = least
     while size * MOST_CHUNKS < replications:
         size *= 2  # so that asking for more replications later finds most chunks again
     digests = _DigestsByObject()
-    common = digest((CODE, experiment.kind, experiment.common())) if digested else ""
+    how = ("lanes",) if least > 1 else ()  # whose numbers may differ in their last digit
+    common = digest((CODE, experiment.kind, experiment.common(), *how)) if digested else ""
     chunks = []
     for name in experiment.names():
         for first in range(begin, replications, size):
