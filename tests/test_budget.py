@@ -1,7 +1,8 @@
 """The size of the house, by room: no room grows, and what a step removes stays removed.
 
-Limits are lowered with every step that removes something and are never raised; lines are not
-counted, since longer lines would hide them.
+Limits are lowered with every step that removes something; lines are not counted, since longer lines
+would hide them. They rise only by what a feature was granted beforehand: engine="cuda" may take 600
+statements, of which it has 349, 286 in files of its own, 2 in compiled and 61 in simulation.
 """
 
 import ast
@@ -15,7 +16,7 @@ COUNTED = ("statements", "imports", "docstrings", "files")
 LIMITS = {
     "adapters": (130, 18, 12, 3),
     "cli": (543, 83, 37, 4),
-    "compiled": (568, 65, 53, 4),
+    "compiled": (570, 65, 53, 4),
     "core": (1150, 78, 140, 9),
     "evaluation": (1166, 74, 77, 7),
     "logs": (1462, 69, 85, 5),
@@ -26,11 +27,13 @@ LIMITS = {
     "problems": (857, 59, 51, 4),
     "service": (6206, 511, 517, 30),
     "session": (2836, 157, 194, 10),
-    "simulation": (1724, 177, 130, 11),
+    "gpu": (286, 30, 28, 3),
+    "simulation": (1785, 180, 131, 11),
     "solvers": (855, 26, 52, 3),
     "top": (890, 90, 80, 6),
 }
-TESTS = 21_795
+TESTS = 21_857
+GPU = ("cuda.py", "lanes.py")  # files of engine="cuda", which came later, in a room of their own
 
 
 def counts(path):
@@ -58,6 +61,7 @@ def rooms():
             if len(place) > 1
             else "top"
         )
+        inner = "gpu" if path.name in GPU else inner
         sizes.setdefault(inner, Counter()).update(counts(path))
     return sizes
 

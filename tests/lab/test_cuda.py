@@ -14,7 +14,9 @@ from tightrope.simulation.loops import as_monitors, as_policies, as_worlds, fixe
 from tightrope.simulation.simulate import FixedHorizon
 from tightrope.testing import fits, standard_problems
 
-cuda = pytest.importorskip("tightrope.compiled.cuda", reason="needs the extra tightrope[cuda]")
+cuda = pytest.importorskip(
+    "tightrope.compiled.cuda", reason="needs the extra tightrope[cuda]", exc_type=ImportError
+)
 DEVICE = cuda.Device(needed=False)
 PROBLEMS = {
     name: problem

@@ -16,7 +16,7 @@ from numba.core.registry import CPUDispatcher
 from numba.np.random import generator_core
 
 from .kernels import OVERLOADS
-from .lanes import Target
+from .lanes import Backend
 
 vars(np).setdefault("row_stack", np.vstack)  # numba-cuda 0.30 imports it, NumPy 2.5 has it no more
 from numba import cuda  # noqa: E402
@@ -36,7 +36,7 @@ def names_of(code: CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-class Device(Target):
+class Device(Backend):
     """A GPU, a lane in every thread."""
 
     loop = "range(grid(1), words.shape[2], gridsize(1))"

@@ -83,7 +83,7 @@ def seed_streams(words, seeds):
         next_word(words[:, i])
 
 
-class Target:
+class Backend:
     """What is compiled for: how functions of Numba and of this file are said to its compiler.
 
     device: the compiled form of a Python function that kernels call.
@@ -220,7 +220,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-class Processor(Target):
+class Processor(Backend):
     """This processor, one lane after the other: what tests compare with."""
 
     loop = "range(words.shape[2])"

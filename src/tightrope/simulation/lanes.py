@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..compiled.kernels import jit
-from ..compiled.lanes import WORDS, Target, seed_streams
+from ..compiled.lanes import WORDS, Backend, seed_streams
 from ..core.policy import Policy, Problem, compiled
 from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, seed_words
 from .loops import PendingSets, Slices, until_stop
@@ -68,7 +68,7 @@ class Layout:
         self.arrays.append(array)
         return f"a{len(self.arrays) - 1}[{':, ' * (array.ndim - 1)}i]"
 
-    def source(self, target: Target) -> str:
+    def source(self, target: Backend) -> str:
         """Of the function that plays rounds first .. last - 1 of every lane by `loop`."""
         arguments = [f"p{k}" for k in range(len(self.shared))]
         arguments += [f"a{k}" for k in range(len(self.arrays))]
@@ -143,7 +143,7 @@ def until_stop_in_lane(  # type: ignore[no-untyped-def]
 def play_lanes(
     layout: Layout,
     loop: Callable[..., Any],
-    target: Target,
+    target: Backend,
     seed: int,
     replications: range,
     rounds: int,

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiled.lanes import Target
+from ..compiled.lanes import Backend
 from ..core import checks, files
 from ..core.files import standard_error
 from ..core.policy import Delay, Monitor, Policy, Problem, label
@@ -159,7 +159,7 @@ class FixedHorizon(OnWorlds):
         return Layout(runs, WRITTEN)
 
     def replicate_in_lanes(
-        self, name: str, replications: range, slices: Slices, target: Target
+        self, name: str, replications: range, slices: Slices, target: Backend
     ) -> list[Rows]:
         layout = self.layout(name)
         arrays = play_lanes(
@@ -250,8 +250,8 @@ def simulate(
     workers : int
         Threads or processes, default all cores. Results depend neither on it nor on engine and
         address.
-    engine : "threads", "processes", "dask", "ray" or Executor
-        Processes are for rounds that are Python, as with sets of arms.
+    engine : "threads", "processes", "dask", "ray", "cuda" or Executor
+        Processes are for rounds that are Python, as with sets of arms; "cuda" is a GPU.
     address : str
         Of a running Dask scheduler or Ray cluster; None: workers are started here.
     out : path
@@ -516,7 +516,7 @@ class UntilStop(OnWorlds):
         }
 
     def replicate_in_lanes(
-        self, name: str, replications: range, slices: Slices, target: Target
+        self, name: str, replications: range, slices: Slices, target: Backend
     ) -> list[Rows]:
         firsts, runs = [], []
         for r, world in enumerate(self.worlds):
