@@ -1,4 +1,4 @@
-"""Pictures for the dark theme: each one of results and of policies gets a twin in the colours of
+"""Pictures for the dark theme: each one gets a twin in the colours of
 dark paper."""
 
 import pathlib
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 MADE = "_build/dark"  # below docs
-PLACES = ("results/figures", "images/policies")
+PLACES = ("results/figures", "images")
 DARK_INKS = {
     style.INK: "#e6edf3",
     style.SOFT: "#9aa7b2",
