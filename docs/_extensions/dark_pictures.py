@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 MADE = "_build/dark"  # below docs
-PLACES = ("results/figures", "images")
+PLACES = ("results/figures", "images/policies", "images/safe.svg")
 DARK_INKS = {
     style.INK: "#e6edf3",
     style.SOFT: "#9aa7b2",
