@@ -1,5 +1,5 @@
-"""Pictures for the dark theme: each one gets a twin in the colours of
-dark paper."""
+"""Pictures for the dark theme: each one of results and of policies, and that of the promise, gets a
+twin in the colours of dark paper."""
 
 import pathlib
 import re
