@@ -252,6 +252,7 @@ def draw(name: str, world: World, result: Any) -> None:
         look: dict[str, Any] = {
             "color": style.COLOURS[place],
             "linewidth": 2.6 if peer == name else 1.3,
+            "zorder": 2.0 if peer == name else 2.1,  # a thin curve on a thick one is seen
         }
         if world.horizon is not None:
             ax.plot(result.rounds, result.regret[peer].mean(axis=0), label=peer, **look)
@@ -285,7 +286,8 @@ def draw(name: str, world: World, result: Any) -> None:
         ax.set_xscale("log")
     else:
         ax.set(xlabel="round", ylabel="regret", xlim=(0, world.horizon), ylim=(0, None))
-        ax.legend(frameon=False, fontsize=9, labelcolor=style.INK)
+        with mpl.rc_context({"legend.labelcolor": style.INK}):
+            style.legend(ax)
     with mpl.rc_context(
         {"svg.hashsalt": "tightrope", "svg.fonttype": "none", "font.family": "sans-serif"}
     ):

@@ -293,8 +293,8 @@ def test_figures_in_the_readme_are_those_of_the_pages_behind_them():
         f"of {claims} claims in the papers we implement, [{judged} are judged",
         f"takes {ours:.1g} µs, as a loop in C does; [NumPy by hand takes {numpy:.2g}]",
         f"[{durable} durable decisions a second]",
-        f"of the {shops} shops in the picture (lines: mean; shaded: down to the lowest) {safe} ever fell "
-        f"below the floor, without `Safe` {plain} did",
+        f"{'none' if safe == '0' else safe} of the {shops} shops in the picture ever fell below the "
+        f"floor; without `Safe`, {'all ' * (plain == shops)}{plain} did",
         f"the floor of {floor}",
     )
     assert (first.count("\n") <= 40, [figure for figure in figures if figure not in first]) == (

@@ -1,5 +1,5 @@
-"""Pictures for the dark theme: each one of results and of policies gets a twin in the colours of
-dark paper."""
+"""Pictures for the dark theme: each one of results and of policies, and that of the promise, gets a
+twin in the colours of dark paper."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 MADE = "_build/dark"  # below docs
-PLACES = ("results/figures", "images/policies")
+PLACES = ("results/figures", "images/policies", "images/safe.svg")
 DARK_INKS = {
     style.INK: "#e6edf3",
     style.SOFT: "#9aa7b2",
