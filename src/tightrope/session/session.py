@@ -130,8 +130,8 @@ PER_ARM = {  # what explanations say arm by arm
     "direction_scores",
     "rates",
 }
-SHOWN_ARMS, TOLD_ARMS = 20, 1000  # of a session in a notebook, and for who leads
-SHOWN_DRAWS = 500  # behind its probabilities
+# of a session: arms in a notebook's table, arms up to which somebody leads, draws behind chances
+SHOWN_ARMS, TOLD_ARMS, SHOWN_DRAWS = 20, 1000, 500
 CERTAIN = 0.995  # a probability from which only the name is said
 ERRORS = 2.0  # standard errors of the lead, in a forecast of samples
 LEAST = 1e-300  # probability below which the lead is certain
@@ -1406,16 +1406,14 @@ class Session:
         ValueError
             For policies that do not identify.
         """
+        status = CERTIFIED[self.stopped]  # raises where nothing can be named
         report = dict(evidence(self.policy, copied(self.state)))
         if self._least is not None and self._most is not None:
             report["gap_bound"] = min(report["gap_bound"], self._most - self._least)
         report["samples_range"] = forecast_range(
             self.rounds, report["samples_remaining"], report["error"]
         )
-        return {
-            "arm": int(recommend(self.policy, self.state)),
-            "status": CERTIFIED[self.stopped],
-        } | report
+        return {"arm": int(recommend(self.policy, self.state)), "status": status} | report
 
     def view(self) -> Self:
         """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask
