@@ -395,12 +395,6 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
             )
         return 1
     checks.choice("engine", engine, ENGINES)
-    if engine == "cuda":
-        if workers not in (None, 1):
-            raise ValueError(
-                f"workers = {workers}, but engine = 'cuda' plays on one GPU; leave it out."
-            )
-        return 1
     if address is not None and engine not in CLUSTERS:
         raise ValueError(
             f"address = {address!r} is of a cluster, but engine = {engine!r} works on this "
@@ -411,6 +405,12 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
             f"workers = {workers} has no meaning with address = {address!r}: a running cluster "
             "has its own; leave it out."
         )
+    if engine == "cuda":
+        if workers not in (None, 1):
+            raise ValueError(
+                f"workers = {workers}, but engine = 'cuda' plays on one GPU; leave it out."
+            )
+        return 1
     return (
         checks.integer("workers", workers, least=1) if workers is not None else os.cpu_count() or 1
     )
