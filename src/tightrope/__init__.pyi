@@ -24,8 +24,8 @@ from .policies.conservative.conservative import (
     CUCB2T,
     Conservative,
 )
-from .policies.conservative.safe import Safe
-from .policies.conservative.safesegments import SafeSegments
+from .policies.conservative.promises import Promise
+from .policies.conservative.safe import Safe, SafePromises, SafeSegments
 from .policies.conservative.safesets import SafeSets
 from .policies.explore import Explore
 from .policies.identification.frankwolfesampling import FrankWolfeSampling
@@ -128,9 +128,11 @@ __all__ = [
     "LowerBound",
     "PairedComparison",
     "Plan",
+    "Promise",
     "Result",
     "RobustUCB",
     "Safe",
+    "SafePromises",
     "SafeSegments",
     "SafeSets",
     "Scaled",

@@ -440,6 +440,11 @@ def sample_theta(model, scale, features, out, rng):
 # many of them.
 
 
+@verb
+def model_in(model, row):
+    """The model of a row, where every array has an axis of rows before its own: views of it."""
+
+
 class ArmRidge(NamedTuple):
     features: Derived  # (K, d)
     lam: float
@@ -463,6 +468,30 @@ class ArmRidge(NamedTuple):
     column: Squarable  # (1,) c, the constant column
     centre: Finite  # (1,) m, what an intercept is drawn to
     intercept: bool  # whether the last column is constant
+
+    def model_in(self, row):
+        return ArmRidge(
+            self.features[row],
+            self.lam,
+            self.mean[row],
+            self.square[row],
+            self.log_det[row],
+            self.pulls[row],
+            self.sums[row],
+            self.updates[row],
+            self.product[row],
+            self.column_of_product[row],
+            self.row[row],
+            self.solved[row],
+            self.factor[row],
+            self.square_root[row],
+            self.base[row],
+            self.side[row],
+            self.parts[row],
+            self.column[row],
+            self.centre[row],
+            self.intercept,
+        )
 
     @jit
     def learn(self, context, arm, reward):
@@ -648,6 +677,27 @@ class ContextRidge(NamedTuple):
     # whether the last column is constant; theta and response are those of an intercept that is
     # drawn to 0
     intercept: bool
+
+    def model_in(self, row):
+        return ContextRidge(
+            self.features[row],
+            self.lam,
+            self.mean[row],
+            self.square[row],
+            self.log_det[row],
+            self.updates[row],
+            self.theta[row],
+            self.inverse[row],
+            self.direction[row],
+            self.design[row],
+            self.response[row],
+            self.factor[row],
+            self.keeps_factor,
+            self.row[row],
+            self.column[row],
+            self.centre[row],
+            self.intercept,
+        )
 
     @jit
     def predict(self, context):
@@ -1135,6 +1185,30 @@ class FeatureRidge(NamedTuple):
     centre: Finite  # (1,) m, what an intercept is drawn to
     # whether the last column is constant; theta is that of an intercept that is drawn to 0
     intercept: bool
+
+    def model_in(self, row):
+        return FeatureRidge(
+            self.features[row],
+            self.lam,
+            self.mean[row],
+            self.square[row],
+            self.log_det[row],
+            self.pulls[row],
+            self.sums[row],
+            self.updates[row],
+            self.theta[row],
+            self.inverse[row],
+            self.direction[row],
+            self.factor[row],
+            self.keeps_factor,
+            self.transposed[row],
+            self.projection[row],
+            self.base[row],
+            self.side[row],
+            self.column[row],
+            self.centre[row],
+            self.intercept,
+        )
 
     @jit
     def learn(self, context, arm, reward):

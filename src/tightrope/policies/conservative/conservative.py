@@ -29,7 +29,7 @@ from ...core.fields import Given, choice
 from ...core.policy import policy, preset
 from ...numerics.counts import argmax, largest, one_hot
 from .guarantee import (
-    Guaranteed,
+    OnePromise,
     bound_round,
     check_round,
     close_round,
@@ -82,7 +82,7 @@ INTERVAL_INDEX, ROUNDS_INDEX = range(2)
         },
     ),
 )
-class Conservative(Guaranteed):
+class Conservative(OnePromise):
     """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the
     baseline's.
 
@@ -199,7 +199,7 @@ class Conservative(Guaranteed):
         return int(state.ledger[0].event)
 
     def grow(self, state, arms):
-        return longer_state(self, state, arms)
+        return longer_state(self, state, new_state(self, arms), arms)
 
     def admit(self, state, context):
         check_round(self, state, context)

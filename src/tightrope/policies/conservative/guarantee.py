@@ -20,7 +20,7 @@ to D as well. Either kind keeps the promise, since the baseline's own rounds nev
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,6 +51,8 @@ from .ledger import (
     TWO_STEP,
     UNSAFE,
     Bounds,
+    Premises,
+    Terms,
     add,
     baseline_of,
     bound_arms,
@@ -65,6 +67,7 @@ from .ledger import (
     new_bounds,
     new_ledger,
     premises,
+    terms,
     usual_sigma,
 )
 
@@ -79,8 +82,6 @@ class Guaranteed(Policy):
     baseline: Given[int | None, int] = integer(
         default=None, least=0, none="every round brings its own"
     )
-    baseline_mean: Given[float | None, float] = real(default=None, least=0, none="learn it")
-    alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
     sigma: Given[float | None, float] = real(
         default=None, least=0, none="half the range of rewards, else 1"
@@ -120,6 +121,19 @@ class Guaranteed(Policy):
     )
     open: Given[Literal["nothing", "lower"], int] = choice("nothing", "lower", default="nothing")
 
+    def reward_range(self):
+        return declared_range(self)
+
+    def with_rewards(self, arms):
+        return with_range(self, arms)
+
+
+class OnePromise(Guaranteed):
+    """Parameters of a guarantee about the reward, relative to the baseline's."""
+
+    baseline_mean: Given[float | None, float] = real(default=None, least=0, none="learn it")
+    alpha: float = real(default=0.05, above=0, below=1)
+
     @staticmethod
     def complete(stored: Stored) -> Stored:
         check_premises(stored)
@@ -128,12 +142,6 @@ class Guaranteed(Policy):
             {name: stored[name] for name in ("baseline_mean", "baseline_floor", "true_means")},
         )
         return stored
-
-    def reward_range(self):
-        return declared_range(self)
-
-    def with_rewards(self, arms):
-        return with_range(self, arms)
 
 
 def declared_range(policy: Any) -> tuple[float, float]:
@@ -209,7 +217,14 @@ def refuse_forgetting(inner: object) -> None:
             refuse_forgetting(item)
 
 
-def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
+ArmLedger: TypeAlias = Independent | LinearLedger | TrivialLedger
+A = TypeVar("A", bound=ArmLedger)
+
+
+def new_state(
+    policy: Guaranteed, arms: Arms, promised: tuple[Premises, Terms] | None = None
+) -> Independent | LinearLedger:
+    """promised: where that does not follow from the policy's own parameters."""
     K = arms.number
     if policy.baseline >= K:
         raise ValueError(f"baseline = {policy.baseline} is not an arm; the arms are 0 to {K - 1}.")
@@ -224,10 +239,10 @@ def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
             "every round."
         )
     linear = policy.model != INDEPENDENT and arms.dimension
-    ledger, bounds = (
-        new_ledger(K, premises(policy, arms.rewards, arms.dimension if linear else 0, K)),
-        new_bounds(K),
-    )
+    if promised is None:
+        dimension = arms.dimension if linear else 0
+        promised = premises(policy, arms.rewards, dimension, K), terms(policy)
+    ledger, bounds = new_ledger(K, *promised), new_bounds(K)
     if not linear:
         bounds.upper[:], bounds.lower[:] = np.inf, ledger["low"]
         return Independent._make(
@@ -257,13 +272,14 @@ def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
     )
 
 
-def longer_state(
-    policy: Guaranteed, state: Independent | LinearLedger, arms: Arms
-) -> Independent | LinearLedger:
+def longer_state(policy: Guaranteed, state: A, fresh: A, arms: Arms) -> A:
     """The ledger and its estimates with more arms, of which nothing is known but the lowest reward;
     see `Independent` for what that means where each arm has a width of its own. The ledger does not
-    care which arm earned what. O(K), or that of a new factorisation."""
-    fresh, K, count = new_state(policy, arms), state.bounds.lower.size, arms.number
+    care which arm earned what. O(K), or that of a new factorisation.
+
+    fresh: the state of all arms before the first round.
+    """
+    K, count = state.bounds.lower.size, arms.number
     if policy.bound == CONFIDENCE and isinstance(state, Independent):
         raise ValueError(
             "bound = 'confidence' adds up lower bounds of arms, and those of new arms would stay "
@@ -275,6 +291,8 @@ def longer_state(
             for old, new in zip(state.bounds, fresh.bounds, strict=True)
         )
     )
+    if isinstance(state, TrivialLedger):
+        return state._replace(bounds=bounds, open=pad_with_zeros(state.open, count))
     if isinstance(state, Independent):
         counts: Arguments = {
             name: pad_with_zeros(getattr(state, name), count)
@@ -337,7 +355,7 @@ def check_round(policy: Guaranteed, state: Independent | LinearLedger, context: 
     if (
         context.baseline is not None
         and context.baseline_mean is None
-        and math.isnan(policy.baseline_mean)
+        and math.isnan(state.ledger["mean"][0])
         and isinstance(state, Independent)
     ):
         raise ValueError(
@@ -354,11 +372,11 @@ def bound_round(policy, state, context):
     """Everything the choice of round t rests on: bounds, TOT, slack, and what a safe arm is
     compared with."""
     ledger = state.ledger[0]
-    baseline, mean = baseline_of(policy, context)
+    baseline, mean = baseline_of(policy, context, ledger)
     bound_arms(state, policy, context)
     ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
-    ledger.slack = bound_totals(state, policy, context, baseline, mean, ahead)
     ledger.reference = state.bounds.upper[baseline] if math.isnan(mean) else mean
+    ledger.slack = bound_totals(state, policy, context, baseline, mean, ahead)
     return baseline, mean
 
 
@@ -415,7 +433,7 @@ def why_instead(state, arm, baseline):
 def open_round(policy, state, context, arm):
     """Decide round t: the ledger counts it, its reward is awaited. Right after the choice."""
     ledger = state.ledger[0]
-    baseline, mean = baseline_of(policy, context)
+    baseline, mean = baseline_of(policy, context, ledger)
     explored = (
         arm != baseline
         or ledger.baseline_open > 0.0
@@ -430,7 +448,7 @@ def open_round(policy, state, context, arm):
 @lean
 def withdraw_round(policy, state, context, arm):
     ledger = state.ledger[0]
-    baseline, mean = baseline_of(policy, context)
+    baseline, mean = baseline_of(policy, context, ledger)
     if not is_open(state, baseline, arm):
         raise ValueError("no decision of this arm is open; only an open decision can be withdrawn.")
     explored = arm != baseline or ledger.baseline_open > 0.0
@@ -474,7 +492,7 @@ def close_round(policy, state, context, arm, reward):
     """Take in the reward of an open decision; where none of the arm is open it is data from
     elsewhere."""
     ledger = state.ledger[0]
-    baseline, mean = baseline_of(policy, context)
+    baseline, mean = baseline_of(policy, context, ledger)
     if not is_open(state, baseline, arm):
         learn_reward(state, policy, context, arm, reward)
     elif arm != baseline or ledger.baseline_open > 0.0:
@@ -493,9 +511,6 @@ def close_round(policy, state, context, arm, reward):
 # An explanation in this family: the numbers of the round's decision, and one sentence.
 
 
-ArmLedger: TypeAlias = Independent | LinearLedger | TrivialLedger
-
-
 def explanation(
     policy: Guaranteed, state: ArmLedger, context: Context, first: int, arm: int, event: int
 ) -> Explanation:
@@ -504,7 +519,7 @@ def explanation(
     ledger, bounds = state.ledger[0], state.bounds
     baseline, mean = (
         number.item() if isinstance(number, np.generic) else number
-        for number in baseline_of(policy, context)
+        for number in baseline_of(policy, context, ledger)
     )
     total, slack, reference = bounds.total.copy(), float(ledger.slack), float(ledger.reference)
     budget = float(budget_bound(state, policy, context, baseline, mean))

@@ -19,22 +19,19 @@ from .ledger import (
     SUBGAUSSIAN,
     baseline_of,
     budget_bound,
+    part,
     value_of,
 )
-from .safe import SafeState
-from .safesegments import SafeSegments, SegmentState, segment_ledger
+from .promises import EACH, LEDGER_OF, ROW, SCOPE, Promise, Promises, opened
 from .safesets import SafeSets, SetState, norm, set_beta, sets_bound
 
 
-def ledger_of(state: State) -> ArmLedger | SetState | None:
-    """The part of a state that keeps a ledger: the state itself, or what `Safe` or `SafeSegments`
-    put around another policy; None where there is none."""
-    ledger = state.ledgers if isinstance(state, SegmentState) else getattr(state, "guarded", state)
-    return (
-        ledger
-        if isinstance(ledger, Independent | LinearLedger | TrivialLedger | SetState)
-        else None
-    )
+def ledger_of(state: State) -> ArmLedger | SetState | Promises | None:
+    """The part of a state that keeps a ledger: the state itself, or what `Safe` puts around another
+    policy; None where there is none."""
+    ledger = getattr(state, "guarded", state)
+    kept = Independent | LinearLedger | TrivialLedger | SetState | Promises
+    return ledger if isinstance(ledger, kept) else None
 
 
 def holdings(policy: Any, state: State) -> Explanation | None:
@@ -43,14 +40,18 @@ def holdings(policy: Any, state: State) -> Explanation | None:
 
     The bound is about the rounds so far, so nothing is asked of the round to come. state: one of
     the caller's own, which is written into.
-    O(K), with features O(K d + d^2), for sets O(M d^3). Of segments the bound is the least of all,
-    and `segments` has that of each; O(n K).
+    O(K), with features O(K d + d^2), for sets O(M d^3). Of several promises the bound is the least
+    of all, `promises` has that of each, and `segments` that of a promise about each segment.
     """
-    if isinstance(state, SegmentState):
-        return holdings_by_segment(policy, state)
     kept = ledger_of(state)
     if kept is None:
         return None
+    if isinstance(kept, Promises):
+        return holdings_of_promises(policy, kept)
+    return holdings_of(policy, kept, policy.alpha)
+
+
+def holdings_of(policy: Any, kept: ArmLedger | SetState, alpha: float | None) -> Explanation:
     sets = isinstance(kept, SetState)
     bound, opened = (
         bound_of_sets(policy, kept) if isinstance(kept, SetState) else bound_of_arms(policy, kept)
@@ -60,7 +61,7 @@ def holdings(policy: Any, state: State) -> Explanation | None:
     return {
         "budget_bound": bound,
         "open": opened,
-        "alpha": policy.alpha,
+        "alpha": alpha,
         "delta": policy.delta,
         "failure": float(ledger.failure),
         "sigma": float(ledger.sigma),
@@ -77,30 +78,35 @@ def holdings(policy: Any, state: State) -> Explanation | None:
         and policy.martingale != SUBGAUSSIAN
         and (sets or policy.bound == MARTINGALE),
         "lower": not sets and policy.open == LOWER,
-        "baseline_mean": None if math.isnan(policy.baseline_mean) else policy.baseline_mean,
-        "learned": math.isnan(policy.baseline_mean)
+        "baseline_mean": None if math.isnan(mean := mean_of(policy, kept)) else mean,
+        "learned": math.isnan(mean)
         and (isinstance(kept, SetState) or not means_are_known(policy, kept)),
     }
 
 
-def holdings_by_segment(policy: SafeSegments, state: SegmentState) -> Explanation:
-    each = []
-    for s in range(policy.segments):
-        guard = policy.guard
-        if policy.baseline_means.size:
-            guard = guard._replace(baseline_mean=float(policy.baseline_means[s]))
-        report = holdings(guard, SafeState(segment_ledger(state.ledgers, s), state.learner))
-        assert report is not None
-        each.append(report)
-    least = min(each, key=lambda one: one["budget_bound"])
-    opened = {name: sum(one["open"][name] for one in each) for name in least["open"]}
-    failure = sum(one["failure"] for one in each)
-    return least | {
-        "open": opened,
-        "delta": policy.inner.delta,
-        "failure": failure,
-        "segments": [one["budget_bound"] for one in each],
-    }
+def mean_of(policy: Any, kept: ArmLedger | SetState) -> float:
+    return policy.baseline_mean if isinstance(kept, SetState) else float(kept.ledger["mean"][0])
+
+
+def holdings_of_promises(policy: Any, state: Promises) -> Explanation:
+    told, segments = [], None
+    for place, item in zip(policy.places, opened(policy.promises), strict=False):
+        promise, number = Promise(**item), policy.segments if place[SCOPE] == EACH else 1
+        each = [
+            holdings_of(
+                policy, part(state.parts, place[LEDGER_OF] + s, place[ROW] + s), promise.alpha
+            )
+            for s in range(number)
+        ]
+        least = min(each, key=lambda one: one["budget_bound"])
+        opened_by = {name: sum(one["open"][name] for one in each) for name in least["open"]}
+        failure = sum(one["failure"] for one in each)
+        told.append(least | {"promise": str(promise), "open": opened_by, "failure": failure})
+        if number > 1 and segments is None:
+            segments = [one["budget_bound"] for one in each]
+    least = min(told, key=lambda one: one["budget_bound"])
+    all_of = {"failure": sum(one["failure"] for one in told), "open": told[0]["open"]}
+    return least | all_of | {"promises": told} | ({"segments": segments} if segments else {})
 
 
 def means_are_known(policy: Guaranteed, kept: ArmLedger) -> bool:
@@ -116,22 +122,20 @@ def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanati
         if isinstance(kept, LinearLedger) and not kept.fixed
         else None
     )
-    mean_is_read = math.isnan(policy.baseline_mean) and means_are_known(policy, kept)
+    mean_is_read = math.isnan(kept.ledger[0].mean) and means_are_known(policy, kept)
     # a round of zeros stands for the next one, which the bound does not look at
     context = Context(
         features, None, 0 if policy.baseline < 0 else None, 0.0 if mean_is_read else None
     )
     bound_round(policy, kept, context)
-    bound = float(budget_bound(kept, policy, context, *baseline_of(policy, context)))
+    bound = float(
+        budget_bound(kept, policy, context, *baseline_of(policy, context, kept.ledger[0]))
+    )
     ledger = kept.ledger[0]
     bound += max(float(ledger.low * ledger.explored) - own_bound(policy, kept, context), 0.0)
-    if (
-        policy.bound == MARTINGALE
-        and policy.open == COUNT_NOTHING
-        and not math.isnan(policy.baseline_mean)
-    ):
+    if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and not math.isnan(ledger.mean):
         bound += float(ledger.baseline_open) * (
-            policy.baseline_mean - ledger.low
+            ledger.mean - ledger.low
         )  # what is known of open rounds of the baseline
     return bound, open_decisions(policy, kept)
 
@@ -140,7 +144,9 @@ def own_bound(policy: Guaranteed, kept: ArmLedger, context: Context) -> float:
     """The part of the bound that is about the learner's own arms. They earn at least the lowest
     reward, also where the policy decides by a bound below (clip = "paper": psi is charged before
     anything was explored)."""
-    if isinstance(kept, LinearLedger) and math.isnan(baseline_of(policy, context)[1]):
+    if isinstance(kept, LinearLedger) and math.isnan(
+        baseline_of(policy, context, kept.ledger[0])[1]
+    ):
         return 0.0 if policy.bound == CONFIDENCE else float(martingale_and_open(kept, policy))
     return float(kept.ledger[0].bound)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import Count, Extended, Finite, RewardSum, Scratch
-from ...numerics.ridge import Ridge, add_features, learn, predict, project
+from ...numerics.ridge import Ridge, add_features, learn, model_in, predict, project
 from .ledger import (
     CLIP_BOTH,
     CLIP_JOINT,
@@ -28,9 +28,10 @@ from .ledger import (
     Ledger,
     Slope,
     bound_open,
-    bounds_of_segment,
+    bounds_in,
     clips_arm,
     floor_of,
+    known_budget,
     known_slack,
     martingale_bound,
     sum_bound,
@@ -88,16 +89,16 @@ class Independent(NamedTuple):
         for k in range(total.shape[0]):
             total[k] = bound + expected[k]
         if not math.isnan(mean):
-            return known_slack(policy, context, ledger, mean, ahead)
+            return known_slack(context, ledger, mean, ahead)
         weight, credit, floor = (
-            ledger.conserved - (1.0 - policy.alpha) * (ledger.rounds + 1),
+            ledger.conserved - ledger.kappa * (ledger.rounds + 1),
             0.0,
-            floor_of(policy, context),
+            floor_of(context, ledger),
         )
         if math.isnan(floor):
-            weight += policy.alpha * ahead
+            weight += ledger.share * ahead
         else:
-            credit = policy.alpha * ahead * floor
+            credit = ledger.share * ahead * floor
         return worst_baseline(self, policy, weight, baseline) + credit
 
     @lean
@@ -124,30 +125,25 @@ class Independent(NamedTuple):
         if self.ledger[0].stale == arm:
             self.ledger[0].stale = -1.0
 
-    @jit
-    def in_segment(self, s):
-        bounds = bounds_of_segment(self.bounds, s)
+    def part(self, i, row):
         return Independent(
-            self.ledger[s : s + 1],
-            bounds,
-            self.open[s],
-            self.own[s],
-            self.pulls[s],
-            self.sums[s],
-            self.mean[s],
-            self.slopes[s],
+            self.ledger[i : i + 1],
+            bounds_in(self.bounds, row),
+            self.open[row],
+            self.own[row],
+            self.pulls[row],
+            self.sums[row],
+            self.mean[row],
+            self.slopes[row],
         )
 
     @lean
     def budget_bound(self, policy, context, baseline, mean):
         ledger = self.ledger[0]
-        if math.isnan(mean):
-            owed = worst_baseline(
-                self, policy, ledger.conserved - (1.0 - policy.alpha) * ledger.rounds, baseline
-            )
-        else:
-            owed = value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised)
-        return ledger.bound + owed
+        if not math.isnan(mean):
+            return known_budget(ledger)
+        weight = ledger.conserved - ledger.kappa * ledger.rounds
+        return ledger.bound + worst_baseline(self, policy, weight, baseline)
 
 
 @lean
@@ -180,7 +176,7 @@ def mean_bound(state, arm, pulls, total, upper):
 def counted_open(state, policy, arm):
     """Open decisions of an arm whose reward will be learned from; rounds of a baseline whose mean
     is learned are among them."""
-    learned = arm == policy.baseline and math.isnan(policy.baseline_mean)
+    learned = arm == policy.baseline and math.isnan(state.ledger[0].mean)
     return state.open[arm] + (state.ledger[0].conserved_open if learned else 0.0)
 
 
@@ -238,7 +234,7 @@ class LinearLedger(NamedTuple):
         Finite  # z = sum_D x: (K,) weights of arms or (d,), as the model's `add_features` has it
     )
     awaited: Finite  # sum_P x, likewise, where arms change and open = "lower"
-    owed: Finite  # sum_{S^b} x_b - (1 - alpha) sum_{i < t} x_b, likewise
+    owed: Finite  # sum_{S^b} x_b - kappa sum_{i < t} x_b, likewise
     point: Scratch  # likewise
     cross: Scratch  # (K,)
     fixed: bool  # the arms do not change
@@ -303,7 +299,7 @@ class LinearLedger(NamedTuple):
                         total[k] = max(total[k], ledger.low * (ledger.explored + 1.0))
                     bound = max(bound, ledger.low * ledger.explored)
                 ledger.bound = bound
-                return known_slack(policy, context, ledger, mean, ahead)
+                return known_slack(context, ledger, mean, ahead)
             bound = max(bound, ledger.low * ledger.explored)
         elif policy.bound == MARTINGALE:
             bound = martingale_and_open(self, policy)
@@ -317,7 +313,7 @@ class LinearLedger(NamedTuple):
         clips = clips_arm(policy)
         for k in range(total.shape[0]):
             total[k] = bound + (max(expected[k], ledger.low) if clips else expected[k])
-        return known_slack(policy, context, ledger, mean, ahead)
+        return known_slack(context, ledger, mean, ahead)
 
     @lean
     def count_decision(self, policy, context, baseline, mean, arm, explored, sign):
@@ -327,7 +323,7 @@ class LinearLedger(NamedTuple):
             if policy.open == LOWER and not self.fixed:
                 add_features(self.model, context, self.awaited, arm, sign)
         if math.isnan(mean):
-            add_features(self.model, context, self.owed, baseline, sign * (policy.alpha - 1.0))
+            add_features(self.model, context, self.owed, baseline, -sign * self.ledger[0].kappa)
             if not explored:
                 add_features(self.model, context, self.owed, baseline, sign)
 
@@ -346,15 +342,25 @@ class LinearLedger(NamedTuple):
         learn(self.model, context, arm, reward)
         self.ledger[0].learned += 1.0
 
+    def part(self, i, row):
+        return LinearLedger(
+            self.ledger[i : i + 1],
+            bounds_in(self.bounds, row),
+            self.open[row],
+            model_in(self.model, row),
+            self.played[row],
+            self.awaited[row],
+            self.owed[row],
+            self.point[row],
+            self.cross[row],
+            self.fixed,
+        )
+
     @lean
     def budget_bound(self, policy, context, baseline, mean):
         ledger = self.ledger[0]
         if not math.isnan(mean):
-            return (
-                ledger.bound
-                + value_of(ledger.earned)
-                - (1.0 - policy.alpha) * value_of(ledger.promised)
-            )
+            return known_budget(ledger)
         base = joint_point(self, policy)
         inner, square = project(self.model, self.point, self.cross)
         return base + inner - ledger.beta * math.sqrt(square)
@@ -393,14 +399,15 @@ def joint_totals(state, inner, square):
 @lean
 def joint_minimum(state, policy, context, baseline, ahead):
     """One ellipsoid for the learner's arms, this arm and the baseline: min <theta, z + x_a + (nb -
-    (1-alpha) t + alpha rem) x_b>."""
-    floor = floor_of(policy, context)
+    kappa t + share rem) x_b>."""
+    ledger = state.ledger[0]
+    floor = floor_of(context, ledger)
     base = joint_point(state, policy)
-    add_features(state.model, context, state.point, baseline, policy.alpha - 1.0)
+    add_features(state.model, context, state.point, baseline, -ledger.kappa)
     if math.isnan(floor) and state.fixed:
-        add_features(state.model, context, state.point, baseline, policy.alpha * ahead)
+        add_features(state.model, context, state.point, baseline, ledger.share * ahead)
     elif not math.isnan(floor):
-        base += policy.alpha * ahead * floor
+        base += ledger.share * ahead * floor
     inner, square = project(state.model, state.point, state.cross)
     joint_totals(state, base + inner, square)
 
@@ -442,7 +449,7 @@ class TrivialLedger(NamedTuple):
         ledger.bound = martingale_bound(policy, ledger)
         for k in range(total.shape[0]):
             total[k] = ledger.bound + ledger.low
-        return known_slack(policy, context, ledger, mean, ahead)
+        return known_slack(context, ledger, mean, ahead)
 
     @lean
     def count_decision(self, policy, context, baseline, mean, arm, explored, sign):
@@ -457,17 +464,9 @@ class TrivialLedger(NamedTuple):
     def learn_reward(self, policy, context, arm, reward):
         pass
 
-    @jit
-    def in_segment(self, s):
-        return TrivialLedger(
-            self.ledger[s : s + 1], bounds_of_segment(self.bounds, s), self.open[s]
-        )
+    def part(self, i, row):
+        return TrivialLedger(self.ledger[i : i + 1], bounds_in(self.bounds, row), self.open[row])
 
     @lean
     def budget_bound(self, policy, context, baseline, mean):
-        ledger = self.ledger[0]
-        return (
-            ledger.bound
-            + value_of(ledger.earned)
-            - (1.0 - policy.alpha) * value_of(ledger.promised)
-        )
+        return known_budget(self.ledger[0])

@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...compiled.kernels import jit, lean
+from ...compiled.kernels import lean, returns_views
 from ...core.fields import (
     ArmIndexOrNone,
     Count,
@@ -88,6 +88,12 @@ LEDGER = np.dtype(
             "f8",
         ),  # probability with which the arms' bounds may fail, all of them together
         ("failure", "f8"),  # probability that is proved, with which the promise fails
+        ("delta", "f8"),  # of this promise
+        ("kappa", "f8"),  # sum mu >= kappa sum mu_b + omega t is promised
+        ("omega", "f8"),
+        ("share", "f8"),  # 1 - kappa: share mu_b - omega is what a round of the baseline adds
+        ("mean", "f8"),  # known mean of the baseline; NaN: learned, or by round
+        ("floor", "f8"),  # of the baseline's mean in rounds to come; NaN: by `floor_of`
         ("slope", "f8"),  # position of the best slope of the sum
         (
             "bounded",
@@ -127,6 +133,12 @@ Ledger: TypeAlias = Annotated[
         arm_level=NonNegative,
         arm_delta=NonNegative,
         failure=NonNegative,
+        delta=Derived,
+        kappa=Derived,
+        omega=Derived,
+        share=Derived,
+        mean=Derived,
+        floor=Derived,
         slope=Slope,
         bounded=Finite,
     ),
@@ -141,10 +153,14 @@ class Bounds(NamedTuple):
     offer: Scratch  # (K,)
 
 
-@jit
-def bounds_of_segment(bounds, s):
+@returns_views
+def bounds_in(bounds, row):
     return Bounds(
-        bounds.lower[s], bounds.upper[s], bounds.total[s], bounds.index[s], bounds.offer[s]
+        bounds.lower[row],
+        bounds.upper[row],
+        bounds.total[row],
+        bounds.index[row],
+        bounds.offer[row],
     )
 
 
@@ -173,14 +189,36 @@ def usual_sigma(low: float, high: float) -> float:
 def premises(
     policy: Any, rewards: tuple[float, float] | None, dimension: int, number: int
 ) -> Premises:
-    """How delta is shared, and by which bound.
+    """rewards: range of those that the arms pay, None: unknown."""
+    low, high, sigma = values_of(policy, rewards)
+    known = not math.isnan(policy.baseline_mean)
+    return premises_of(policy, (low, high), sigma, policy.delta, known, dimension, number)
 
-    policy: with the parameters of a guarantee. rewards: range of those that the arms pay, None:
-    unknown. dimension: of the ellipsoid; 0: each of the `number` arms has a width of its own.
-    """
+
+def values_of(policy: Any, rewards: tuple[float, float] | None) -> tuple[float, float, float]:
+    """The lowest and the highest reward, and the scale of the noise; NaN: not said."""
     ranges = (reward_range(policy), rewards or ANY_REWARD)
     low, high = next(filter(is_known, ranges), ANY_REWARD)
-    bounded = is_known((low, high))
+    declared = math.isnan(policy.sigma) and policy.rewards != ANY_REWARD
+    return low, high, (high - low) / 2.0 if declared else policy.sigma
+
+
+def premises_of(
+    policy: Any,
+    values: tuple[float, float],
+    sigma: float,
+    delta: float,
+    known: bool,
+    dimension: int,
+    number: int,
+) -> Premises:
+    """How delta is shared, and by which bound.
+
+    policy: with the parameters of a guarantee. values: their range. known: whether the baseline's
+    mean is. dimension: of the ellipsoid; 0: each of the `number` arms has a width of its own.
+    """
+    low, high = values
+    bounded = is_known(values)
     if policy.martingale == BERNOULLI and not bounded:
         raise ValueError(
             "martingale = 'bernoulli' needs the range of rewards, which is not known of these "
@@ -189,17 +227,11 @@ def premises(
         )
     if not bounded:
         low, high = 0.0, 1.0
-    span, delta, summed, sigma = (
-        high - low,
-        policy.delta,
-        getattr(policy, "bound", MARTINGALE) == MARTINGALE,
-        policy.sigma,
-    )
+    span, summed = high - low, getattr(policy, "bound", MARTINGALE) == MARTINGALE
     if math.isnan(sigma):
-        sigma = span / 2.0 if policy.rewards != ANY_REWARD else usual_sigma(low, high)
-    rows = (
-        1.0 + 1.0 / number if math.isnan(policy.baseline_mean) and not dimension else 1.0
-    )  # of a learned mean both ends are used
+        sigma = usual_sigma(low, high)
+    # of a learned mean both ends are used
+    rows = 1.0 if known or dimension else 1.0 + 1.0 / number
     if policy.martingale == BERNOULLI or (policy.martingale < 0 and bounded):
         share = 0.5 if summed else 1.0
         level, arm_level = (
@@ -227,10 +259,32 @@ def premises(
     return Premises(low, span, sigma, 0.0, 0.0, delta, delta * (psi + share))
 
 
-def new_ledger(number: int, premises: Premises) -> np.ndarray:
+class Terms(NamedTuple):
+    """What is promised: sum mu >= kappa sum mu_b + omega t, with probability 1 - delta."""
+
+    delta: float
+    kappa: float
+    omega: float
+    share: float
+    mean: float
+    floor: float
+
+
+def terms(policy: Any) -> Terms:
+    return Terms(
+        policy.delta,
+        1.0 - policy.alpha,
+        0.0,
+        policy.alpha,
+        policy.baseline_mean,
+        policy.baseline_floor,
+    )
+
+
+def new_ledger(number: int, premises: Premises, promised: Terms) -> np.ndarray:
     ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
     ledger["event"], ledger["choice"], ledger["stale"], ledger["arms"] = BASELINE, -1, -1, number
-    for name, value in premises._asdict().items():
+    for name, value in (premises._asdict() | promised._asdict()).items():
         ledger[name] = value
     return ledger
 
@@ -257,20 +311,20 @@ def value_of(pair):
 
 
 @lean
-def baseline_of(policy, context):
+def baseline_of(policy, context, ledger):
     """This round's baseline arm and its known mean (NaN: unknown). `admit` refuses a round without
     one."""
     arm = value_or(context.baseline, policy.baseline)
-    return arm, value_or(context.baseline_mean, policy.baseline_mean)
+    return arm, value_or(context.baseline_mean, ledger.mean)
 
 
 @lean
-def floor_of(policy, context):
+def floor_of(context, ledger):
     """mu_l, what the baseline earns at least in each round to come; NaN: its unknown mean."""
-    if not math.isnan(policy.baseline_floor):
-        return policy.baseline_floor
-    changes = value_or(context.baseline_mean, -1.0) >= 0.0
-    return 0.0 if changes else policy.baseline_mean
+    if not math.isnan(ledger.floor):
+        return ledger.floor
+    changes = not math.isnan(value_or(context.baseline_mean, math.nan))
+    return 0.0 if changes else ledger.mean
 
 
 @lean
@@ -329,7 +383,7 @@ def noise_radius(policy, ledger):
     m = ledger.closed if policy.open == LOWER else ledger.explored
     sigma = ledger.sigma if math.isnan(policy.martingale_sigma) else policy.martingale_sigma
     return martingale_radius(
-        sigma, policy.delta, m, 0.0 if policy.martingale == SUBGAUSSIAN else ledger.span
+        sigma, ledger.delta, m, 0.0 if policy.martingale == SUBGAUSSIAN else ledger.span
     )
 
 
@@ -373,11 +427,18 @@ def anything_open(ledger):
 
 
 @lean
-def known_slack(policy, context, ledger, mean, ahead):
-    credit = policy.alpha * ahead * floor_of(policy, context) if ahead > 0 else 0.0
-    return (
-        value_of(ledger.earned) + credit - (1.0 - policy.alpha) * (value_of(ledger.promised) + mean)
-    )
+def known_slack(context, ledger, mean, ahead):
+    credit = 0.0
+    if ahead > 0:
+        credit = ledger.share * ahead * floor_of(context, ledger) - ledger.omega * ahead
+    owed = ledger.kappa * (value_of(ledger.promised) + mean)
+    return value_of(ledger.earned) + credit - owed - ledger.omega * (ledger.rounds + 1.0)
+
+
+@lean
+def known_budget(ledger):
+    owed = ledger.kappa * value_of(ledger.promised) + ledger.omega * ledger.rounds
+    return ledger.bound + (value_of(ledger.earned) - owed)
 
 
 @lean_verb
@@ -419,12 +480,12 @@ def learn_reward(state, policy, context, arm, reward):
 
 
 @verb
-def in_segment(state, s):
-    """The ledger of segment s, where every array of the state has an axis of segments before its
-    own: views of them."""
+def part(state, i, row):
+    """Ledger i with the estimates of a row, where every array of the state has an axis of rows
+    before its own: views of them."""
 
 
 @lean_verb
 def budget_bound(state, policy, context, baseline, mean):
-    """Lower bound of the budget sum_D mu + sum_{S^b} mu_b - (1 - alpha) sum mu_b before this round.
-    Call `bound_totals` first."""
+    """Lower bound of the budget sum_D mu + sum_{S^b} mu_b - kappa sum mu_b - omega t, t - 1 rounds
+    long. Call `bound_totals` first."""

@@ -13,13 +13,14 @@ they change.
 """
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import StateOf
-from ...core.policy import Policy, accepts, inner_policy, is_policy, policy
+from ...core.fields import Given, StateOf, Stored, derived, integer
+from ...core.policy import Policy, accepts, inner_policy, is_policy, label, policy
 from ...core.types import Arguments, Sampled, State
 from ...core.verbs import (
     admit,
@@ -37,7 +38,10 @@ from ..bases import Wrapper
 from .guarantee import (
     TOLERANCE,
     Guaranteed,
+    OnePromise,
     bound_round,
+    check_means,
+    check_premises,
     check_round,
     close_round,
     explanation,
@@ -50,9 +54,32 @@ from .guarantee import (
     withdraw_round,
 )
 from .indices import Independent, LinearLedger, TrivialLedger
-from .ledger import BASELINE, OWN, learn_reward
+from .ledger import ANY_REWARD, BASELINE, MARTINGALE, OWN, bound_arms, learn_reward
+from .promises import (
+    ALL,
+    BY_SEGMENT,
+    COUNTS,
+    METRIC,
+    SCOPE,
+    SENSE,
+    Promise,
+    Promises,
+    asked,
+    document,
+    longer_promises,
+    means_given,
+    metric_value,
+    metrics_given,
+    new_promises,
+    opened,
+    promises_given,
+    round_of,
+    stored_promises,
+    view,
+)
 from .safesets import SafeSets
 
+PROMISED = ("budget_bound", "slack", "total", "safe", "psi", "open", "checkpoint_in")
 DRAWS, LEAST_DRAWS, DRAWN_SCORES = (
     800,
     100,
@@ -61,56 +88,14 @@ DRAWS, LEAST_DRAWS, DRAWN_SCORES = (
 
 
 class SafeState(NamedTuple):
-    guarded: Independent | LinearLedger | TrivialLedger
+    guarded: Independent | LinearLedger | TrivialLedger | Promises
     inner: Annotated[State, StateOf("inner")]
 
 
-@policy(
-    "arms",
-    "features",
-    "contexts",
-    "points",
-    paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020",
-    examples=(
-        {
-            "inner": {"policy": "UCB"},
-            "baseline": 0,
-            "baseline_mean": 0.4,
-            "alpha": 0.2,
-            "selection": "two-step",
-        },
-        {
-            "inner": {"policy": "LinUCB", "width": "theorem"},
-            "baseline": 0,
-            "baseline_mean": 0.4,
-            "alpha": 0.2,
-            "selection": "two-step",
-        },
-    ),
-)
-class Safe(Guaranteed, Wrapper):
-    """An inner policy whose choice is played when it is safe; else `selection` falls back as in
-    `Conservative`.
-
-    Parameters
-    ----------
-    inner : a policy
-        Any policy that plays single arms (one that plays sets makes a `SafeSets`); the other
-        parameters are those of `Conservative`, `rewards` being those that the inner policy takes
-        where it takes only some. With selection = "constrained" an unsafe choice gives way to the
-        safe arm of the largest upper bound, with "two-step" to the baseline.
-    """
+class Guarding(Guaranteed, Wrapper):
+    """A policy that plays what its inner policy wants where that is safe."""
 
     inner: Policy = inner_policy(kw_only=False)
-
-    @staticmethod
-    def variant(arguments: Arguments) -> type[Policy] | None:
-        """The guarantee around a policy over sets is a policy over sets."""
-        inner = arguments.get("inner")
-        return SafeSets if is_policy(inner) and accepts(inner) == ("sets",) else None
-
-    def init(self, arms):
-        return SafeState(new_state(self, arms), init(self.inner, arms))
 
     @jit
     def select(self, state, context, rng):
@@ -122,37 +107,8 @@ class Safe(Guaranteed, Wrapper):
         return arm
 
     @jit
-    def commit(self, state, context, action):
-        open_round(self, state.guarded, context, action)
-        return SafeState(state.guarded, commit(self.inner, state.inner, context, action))
-
-    @jit
-    def withdraw(self, state, context, action):
-        withdraw_round(self, state.guarded, context, action)
-        return SafeState(state.guarded, withdraw(self.inner, state.inner, context, action))
-
-    @jit
-    def update(self, state, context, action, reward):
-        close_round(self, state.guarded, context, action, reward)
-        return SafeState(state.guarded, update(self.inner, state.inner, context, action, reward))
-
-    @jit
-    def inform(self, state, context, action, reward):
-        learn_reward(state.guarded, self, context, action, reward)
-        return SafeState(state.guarded, inform(self.inner, state.inner, context, action, reward))
-
-    @jit
     def event(self, state, action):
         return int(state.guarded.ledger[0].event)
-
-    def admit(self, state, context):
-        check_round(self, state.guarded, context)
-        admit(self.inner, state.inner, context)
-
-    def grow(self, state, arms):
-        return SafeState(
-            longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms)
-        )
 
     def propensity(self, state, context, action, rng, draws=None):
         """The chance that the inner policy wants something that leads to this arm: the arm itself
@@ -191,6 +147,9 @@ class Safe(Guaranteed, Wrapper):
         )  # counts of different arms in the same draws are negatively correlated
         return Sampled(chance, error, most) if "probability_se" in report else (chance, error)
 
+    def _report(self, guarded, context, wanted, arm, why):
+        return explanation(self, guarded, context, wanted, arm, why)
+
     def explain(self, state, context, rng, draws=None):
         baseline, _ = bound_round(self, state.guarded, context)
         inner = explain(self.inner, state.inner, context, rng, draws)
@@ -205,7 +164,7 @@ class Safe(Guaranteed, Wrapper):
             np.argmax(inner["probability"])
         )  # the likeliest wish stands for all in `event` and `reason`
         arm, why = admitted(self, state, context, baseline, wanted)
-        report = explanation(self, state.guarded, context, wanted, int(arm), int(why))
+        report = self._report(state.guarded, context, wanted, int(arm), int(why))
         own = {"index": inner.get("index", report["upper"]), "probability": probability}
         if "probability_se" in inner:
             own["probability_se"] = error
@@ -220,6 +179,342 @@ class Safe(Guaranteed, Wrapper):
                 }
             }
         )
+
+
+@policy(
+    "arms",
+    "features",
+    "contexts",
+    "points",
+    paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020",
+    examples=(
+        {
+            "inner": {"policy": "UCB"},
+            "baseline": 0,
+            "baseline_mean": 0.4,
+            "alpha": 0.2,
+            "selection": "two-step",
+        },
+        {
+            "inner": {"policy": "LinUCB", "width": "theorem"},
+            "baseline": 0,
+            "baseline_mean": 0.4,
+            "alpha": 0.2,
+            "selection": "two-step",
+        },
+    ),
+)
+class Safe(Guarding, OnePromise):
+    """An inner policy whose choice is played when it is safe; else `selection` falls back as in
+    `Conservative`.
+
+    Parameters
+    ----------
+    inner : a policy
+        Any policy that plays single arms (one that plays sets makes a `SafeSets`); the other
+        parameters are those of `Conservative`, `rewards` being those that the inner policy takes
+        where it takes only some. With selection = "constrained" an unsafe choice gives way to the
+        safe arm of the largest upper bound, with "two-step" to the baseline.
+    """
+
+    @staticmethod
+    def variant(arguments: Arguments) -> type[Policy] | None:
+        """The guarantee around a policy over sets is a policy over sets."""
+        inner = arguments.get("inner")
+        if is_policy(inner) and accepts(inner) == ("sets",):
+            return SafeSets
+        return SafePromises if arguments.get("promises") is not None else None
+
+    def init(self, arms):
+        return SafeState(new_state(self, arms), init(self.inner, arms))
+
+    @jit
+    def commit(self, state, context, action):
+        open_round(self, state.guarded, context, action)
+        return SafeState(state.guarded, commit(self.inner, state.inner, context, action))
+
+    @jit
+    def withdraw(self, state, context, action):
+        withdraw_round(self, state.guarded, context, action)
+        return SafeState(state.guarded, withdraw(self.inner, state.inner, context, action))
+
+    @jit
+    def update(self, state, context, action, reward):
+        close_round(self, state.guarded, context, action, reward)
+        return SafeState(state.guarded, update(self.inner, state.inner, context, action, reward))
+
+    @jit
+    def inform(self, state, context, action, reward):
+        learn_reward(state.guarded, self, context, action, reward)
+        return SafeState(state.guarded, inform(self.inner, state.inner, context, action, reward))
+
+    def admit(self, state, context):
+        check_round(self, state.guarded, context)
+        admit(self.inner, state.inner, context)
+
+    def grow(self, state, arms):
+        longer = longer_state(self, state.guarded, new_state(self, arms), arms)
+        return SafeState(longer, grow(self.inner, state.inner, arms))
+
+
+@policy(
+    "arms",
+    "features",
+    "contexts",
+    "points",
+    paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020",
+    examples=(
+        {
+            "inner": {"policy": "UCB"},
+            "baseline": 0,
+            "baseline_mean": 0.4,
+            "promises": [{"alpha": 0.2}, {"floor": 0.3}],
+            "selection": "two-step",
+        },
+        {
+            "inner": {"policy": "LinUCB", "width": "theorem"},
+            "baseline": 0,
+            "baseline_mean": 0.4,
+            "promises": [{"alpha": 0.2}, {"alpha": 0.5, "segment": 0}],
+        },
+    ),
+)
+class SafePromises(Guarding):
+    """`Safe` with several promises at once, about any metric, over all rounds or those of a
+    segment; `Safe(.., promises=[..])` makes it.
+
+    Parameters
+    ----------
+    inner : a policy
+        Any policy that plays single arms; it learns the objective.
+    promises : list of Promise
+        What is promised, all of it at once with probability 1 - delta.
+    metrics : dict of (lowest, highest) or (lowest, highest, sigma), or None (one), default None
+        The values that each metric of a decision may have; the first is the objective. None: the
+        reward is the only one.
+    segments : whole number from 1 to 1000000, default 1
+        How many there are; where there are several every round names its own,
+        `Context(segment=2)`, counted from 0.
+    baseline_mean : number, numbers by segment, or a dict of these by metric, or None, default None
+        What the baseline is known to have on average; what is not said is learned, which is not
+        possible for ceilings and floors, and over all rounds beside a promise about a segment.
+    """
+
+    promises: Given[Any, np.ndarray] = document(..., "a list of promises", promises_given, list)
+    metrics: Given[Any, np.ndarray] = document(
+        None, "a dict of (lowest, highest), or None (the reward alone)", metrics_given, dict | None
+    )
+    segments: int = integer(default=1, least=1, most=10**6)
+    baseline_mean: Given[Any, np.ndarray] = document(
+        None, "a number, numbers by segment, a dict of these by metric, or None", means_given, Any
+    )
+    places: np.ndarray = derived()
+    terms: np.ndarray = derived()
+    known: np.ndarray = derived()
+
+    @staticmethod
+    def complete(stored: Stored) -> Stored:
+        metrics = opened(stored["metrics"])
+        if metrics:
+            low, high, *sigma = next(iter(metrics.values()))
+            if stored["rewards"] != ANY_REWARD:
+                raise ValueError(
+                    "rewards was given beside metrics, whose first says which rewards there are; "
+                    "leave it out."
+                )
+            stored["rewards"] = low, high
+            stored["sigma"] = sigma[0] if sigma else stored["sigma"]
+        if stored["bound"] != MARTINGALE:
+            raise ValueError(
+                "bound has another value than 'martingale', which alone is kept for promises; "
+                "leave it out."
+            )
+        check_premises(stored)
+        stored = stored_promises(stored)
+        check_means(
+            stored["rewards"],
+            {
+                "baseline_mean": stored["known"][0][~np.isnan(stored["known"][0])],
+                "baseline_floor": stored["baseline_floor"],
+            },
+        )
+        return stored
+
+    def init(self, arms):
+        return SafeState(new_promises(self, arms), init(self.inner, arms))
+
+    @jit
+    def commit(self, state, context, action):
+        open_promises(self, state.guarded, context, action)
+        return SafeState(state.guarded, commit(self.inner, state.inner, context, action))
+
+    @jit
+    def withdraw(self, state, context, action):
+        withdraw_promises(self, state.guarded, context, action)
+        return SafeState(state.guarded, withdraw(self.inner, state.inner, context, action))
+
+    @jit
+    def update(self, state, context, action, reward):
+        close_promises(self, state.guarded, context, action, reward)
+        value, inner = metric_value(reward, 0), state.inner
+        if not math.isnan(value):
+            inner = update(self.inner, state.inner, context, action, value)
+        return SafeState(state.guarded, inner)
+
+    @jit
+    def inform(self, state, context, action, reward):
+        learn_promises(self, state.guarded, context, action, reward)
+        value, inner = metric_value(reward, 0), state.inner
+        if not math.isnan(value):
+            inner = inform(self.inner, state.inner, context, action, value)
+        return SafeState(state.guarded, inner)
+
+    def admit(self, state, context):
+        n = self.segments
+        if context.segment is None and n > 1:
+            raise ValueError(
+                "segment is missing; name the round's in Context(segment=...), a number from 0 to "
+                f"{n - 1}."
+            )
+        if context.segment is not None and not 0 <= context.segment < n:
+            raise ValueError(
+                f"segment = {context.segment} is not a segment; they are 0 to {n - 1}."
+            )
+        if context.baseline_mean is not None and (
+            len(self.known) > 1 or not np.isnan(self.known).all()
+        ):
+            raise ValueError(
+                "baseline_mean was given for the round, and the policy knows the baseline's; leave "
+                "one of them out."
+            )
+        one = view(state.guarded, self, context, 0)
+        if isinstance(one, TrivialLedger) and math.isnan(round_of(self, context, 0).baseline_mean):
+            raise ValueError(
+                "baseline_mean is missing; where features come with every round the baseline's "
+                "mean must be known: give it to the policy, or every round its own in "
+                "Context(baseline_mean=...)."
+            )
+        check_round(self, one, context)
+        admit(self.inner, state.inner, context)
+
+    def grow(self, state, arms):
+        longer = longer_promises(self, state.guarded, arms)
+        return SafeState(longer, grow(self.inner, state.inner, arms))
+
+    def _report(self, guarded, context, wanted, arm, why):
+        """That of the promise which leaves least to the likeliest wish, with all of them in
+        `promises`; `safe` is what every one allows."""
+        promised, each, objective = opened(self.promises), {}, None
+        for p, place in enumerate(self.places):
+            if asked(place, context):
+                one, its_round = view(guarded, self, context, p), round_of(self, context, p)
+                told = explanation(self, one, its_round, wanted, arm, why)
+                if objective is None and place[METRIC] == 0 and place[SENSE] > 0:
+                    objective = told
+                if place[COUNTS]:
+                    each[str(Promise(**promised[p]))] = told
+        name = min(each, key=lambda name: each[name]["total"][wanted] + each[name]["slack"])
+        least = each[name]
+        if len(each) > 1:
+            least = least | {"reason": f"{least['reason']}; the promise: {name}"}
+        assert objective is not None
+        intervals = {key: objective[key] for key in ("mean", "width", "lower", "upper", "beta")}
+        return (
+            least
+            | intervals
+            | {
+                "safe": np.logical_and.reduce([told["safe"] for told in each.values()]),
+                "promises": [
+                    {"promise": name} | {key: told[key] for key in PROMISED}
+                    for name, told in each.items()
+                ],
+            }
+        )
+
+
+def SafeSegments(
+    inner: Safe, *, segments: int, baseline_means: ArrayLike | None = None
+) -> SafePromises:
+    """The promise of a `Safe` for each of several segments by itself.
+
+    Parameters
+    ----------
+    inner : Safe
+        Its parameters hold in every segment; its delta is shared by all of them.
+    segments : int >= 1
+        How many there are; every round then names its own, `Context(segment=2)`.
+    baseline_means : (n,) float array or None
+        What the baseline is known to earn in each, in place of Safe's baseline_mean.
+
+    Returns
+    -------
+    SafePromises
+        With `Promise(alpha=.., segment="each")`.
+    """
+    if type(inner) is not Safe:
+        raise ValueError(
+            f"inner = {label(inner)} is no Safe, which keeps the guarantee; give "
+            f"Safe({label(inner)}, baseline=0, alpha=0.05)."
+        )
+    if baseline_means is not None and not math.isnan(inner.baseline_mean):
+        raise ValueError(
+            "baseline_means was given, and inner has a baseline_mean for all segments; leave one "
+            "of them out."
+        )
+    given = {
+        name: field.decode(getattr(inner, name))
+        for name, field in Safe.FIELDS.items()
+        if name not in ("alpha", "baseline_mean")
+    }
+    mean = None if math.isnan(inner.baseline_mean) else inner.baseline_mean
+    return SafePromises(
+        **given,
+        promises=[Promise(alpha=inner.alpha, segment="each")],
+        segments=segments,
+        baseline_mean=mean if baseline_means is None else baseline_means,
+    )
+
+
+@lean
+def open_promises(policy, state, context, arm):
+    for p in range(policy.places.shape[0]):
+        if asked(policy.places[p], context):
+            one, its_round = view(state, policy, context, p), round_of(policy, context, p)
+            ledger = one.ledger[0]
+            ledger.event, ledger.choice = state.ledger[0].event, state.ledger[0].choice
+            open_round(policy, one, its_round, arm)
+            if policy.places[p, BY_SEGMENT] and policy.places[p, SCOPE] == ALL:
+                bound_arms(one, policy, its_round)  # the next round may be of another segment
+
+
+@lean
+def withdraw_promises(policy, state, context, arm):
+    for p in range(policy.places.shape[0]):
+        if asked(policy.places[p], context):
+            one, its_round = view(state, policy, context, p), round_of(policy, context, p)
+            withdraw_round(policy, one, its_round, arm)
+            if policy.places[p, BY_SEGMENT] and policy.places[p, SCOPE] == ALL:
+                bound_arms(one, policy, its_round)
+
+
+@lean
+def close_promises(policy, state, context, arm, reward):
+    for p in range(policy.places.shape[0]):
+        place = policy.places[p]
+        value = metric_value(reward, place[METRIC])
+        if asked(place, context) and not math.isnan(value):
+            one, its_round = view(state, policy, context, p), round_of(policy, context, p)
+            close_round(policy, one, its_round, arm, place[SENSE] * value)
+
+
+@lean
+def learn_promises(policy, state, context, arm, reward):
+    for p in range(policy.places.shape[0]):
+        place = policy.places[p]
+        value = metric_value(reward, place[METRIC])
+        if asked(place, context) and not math.isnan(value):
+            one, its_round = view(state, policy, context, p), round_of(policy, context, p)
+            learn_reward(one, policy, its_round, arm, place[SENSE] * value)
 
 
 @lean
