@@ -880,15 +880,15 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
                 "be lost, such as alpha = 0.05."
             )
         return policy
-    safe: Policy = find("Safe")(policy, **(parameters | {"alpha": spec.alpha} | spec.guarantee))
-    values, means = spec.promised_values, spec.baseline_means
-    if values is None:
-        return safe
-    return find("SafeSegments")(
-        safe,
-        segments=len(values),
-        baseline_means=None if means is None else [means[value] for value in values],
-    )
+    values, means, promised = spec.promised_values, spec.baseline_means, {"alpha": spec.alpha}
+    if values is not None:
+        promised = {
+            "promises": [{"alpha": spec.alpha, "segment": "each"}],
+            "segments": len(values),
+        }
+        if means is not None:
+            promised["baseline_mean"] = [means[value] for value in values]
+    return find("Safe")(policy, **(parameters | promised | spec.guarantee))
 
 
 def check_baseline(spec: ExperimentSpec) -> None:

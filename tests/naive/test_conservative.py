@@ -550,8 +550,9 @@ def test_segments_play_the_arms_of_a_twin_with_a_ledger_for_each(kind):
         policy = tr.SafeSegments(
             safe, segments=n, baseline_means=means[:, b] if given == "each" else None
         )
-        assert policy.guard.delta == pytest.approx(0.05)
-        twins = [twin_of(policy.guard, K, None) for _ in range(n)]
+        known = float(means[:, b].min()) if given == "each" else safe.baseline_mean
+        guard = safe._replace(delta=safe.delta / n, baseline_mean=known)
+        twins = [twin_of(guard, K, None) for _ in range(n)]
         if kind == "contexts":
             for twin in twins:
                 twin.__class__ = Unbounded
@@ -572,7 +573,7 @@ def test_segments_play_the_arms_of_a_twin_with_a_ledger_for_each(kind):
             session.update(arm, reward)
             learner.update(context, arm, reward)
             twins[s].feed(arm, reward, in_S, b, mu)
-        assert session.state.ledgers.ledger["rounds"].tolist() == [
+        assert session.state.guarded.parts.ledger["rounds"].tolist() == [
             len(twin.history) for twin in twins
         ]
     assert {("ucb", False), ("baseline", True)} <= events
@@ -588,4 +589,5 @@ def test_one_segment_is_safe_itself():
         reward = float(data.random() < means[arm])
         for session in sessions:
             session.update(arm, reward)
-    assert sessions[0].state.guarded.ledger[0] == sessions[1].state.ledgers.ledger[0]
+    one, other = sessions[0].state.guarded, sessions[1].state.guarded.parts
+    assert one.ledger.tobytes() == other.ledger.tobytes()

@@ -42,11 +42,14 @@ def kinds():
             {"arms": 4},
             "",
         ),
-        "SafeSegments": (
-            tr.SafeSegments(
-                tr.Safe(tr.BetaThompson(), baseline=0, **safe),
+        "SafePromises": (
+            tr.Safe(
+                tr.BetaThompson(),
+                baseline=0,
+                promises=[tr.Promise(alpha=0.3), tr.Promise(alpha=0.5, segment="each")],
                 segments=2,
-                baseline_means=[0.4, 0.5],
+                baseline_mean=[0.4, 0.5],
+                sigma=0.3,
             ),
             {"arms": 4},
             "segments",
@@ -289,6 +292,8 @@ def tied(report, first, second):
 def close(a, b):
     if isinstance(a, dict):
         return all(close(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return all(map(close, a, b))
     if isinstance(a, str) or a is None:
         return isinstance(b, str) or b is None  # numbers in sentences are rounded
     return np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True)

@@ -156,7 +156,7 @@ def alike(session, now, twin, then):
         K, changing = one.arms.number, one._rounds.changing
         for step in range(3):
             features = rng.uniform(-0.5, 0.5, size=(K, 3)) if changing else None
-            if isinstance(one.policy, tr.SafeSegments):
+            if isinstance(one.policy, tr.SafePromises):
                 features = Context(segment=step % 2)
             explained = one.explain(features, draws=10)
             made = one.decide(features, id=f"later {step}")

@@ -18,7 +18,7 @@ LATER = (
     "CUCB, lower",
     "CUCB2, mean unknown",
     "Safe",
-    "SafeSegments",
+    "SafePromises",
     "SafeSets",
     "ESCB",
     "LinGapE",

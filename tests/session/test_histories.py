@@ -20,7 +20,7 @@ LATER = (
     "CLUCB2T, lower",
     "CUCB, lower",
     "Safe",
-    "SafeSegments",
+    "SafePromises",
     "SoftUCB",
 )  # thorough: most time to compile
 

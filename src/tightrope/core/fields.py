@@ -9,6 +9,7 @@ left out.
 """
 
 import inspect
+import json
 import math
 import sys
 from collections.abc import Callable
@@ -448,6 +449,29 @@ def unchecked(
         schema=schema,
         kept=kept,
         named=kw_only,
+    )
+
+
+def packed(value: object) -> np.ndarray:
+    """Names and numbers that compiled code does not read: their JSON, as bytes."""
+    return np.array(bytearray(json.dumps(value).encode()))
+
+
+def opened(stored: np.ndarray) -> Any:
+    return json.loads(stored.tobytes())
+
+
+def document(
+    default: object, words: str, encode: Callable[[str, object], object], schema: object
+) -> Declared:
+    """Field: what `encode` makes lists, dicts, names and numbers of, stored as `packed`."""
+    return Field(
+        default,
+        words,
+        lambda name, value: packed(encode(name, value)),
+        opened,
+        required=default is ...,
+        schema=schema,
     )
 
 

@@ -34,6 +34,7 @@ from .fields import (
     choice,
     flag,
     integer,
+    opened,
     real,
     reward_ends,
     unchecked,
@@ -608,6 +609,15 @@ NEEDED = ("init", "select", "update")
 NEEDED_TO_STOP = ("stopped", "recommend", "evidence")
 
 
+def metrics_of(policy: Policy) -> dict[str, list[float]] | None:
+    """The metrics of a decision by name, with their ends, the objective first; None: it has one
+    reward."""
+    own = getattr(policy, "metrics", None)
+    inside = (metrics_of(item) for item in policy if is_policy(item))
+    found: dict[str, list[float]] | None = None if own is None else opened(own)
+    return found or next((each for each in inside if each), None)
+
+
 def is_policy(value: object) -> TypeGuard[Policy]:
     """Whether a value is an instance of a registered policy class."""
     return isinstance(value, Policy)
@@ -907,12 +917,17 @@ class Problem:
         noise stream.
 
         Where a set is looked at in its order and not to its end, the array has the rewards of its
-        first arms only; no other is learned from.
+        first arms only; no other is learned from. Of several metrics, see `Arms`, an array with
+        one entry for each.
         """
 
     @required
     def mean(self, context, arm):
         """Expected reward of one arm in this round."""
+
+    def metric_mean(self, context, arm, m):
+        """Expected value of metric m of one arm in this round, the objective's where m is 0."""
+        return mean(self, context, arm)
 
     @required
     def regret(self, context, action):
@@ -932,6 +947,9 @@ class Problem:
         def __iter__(self) -> Iterator[object]: ...
         def _replace(self, **changes: object) -> Self: ...
         def _asdict(self) -> dict[str, object]: ...
+
+
+mean = verb(Problem.mean)
 
 
 # `Monitor`: what records a run besides regret and pulls, and `@monitor`, which makes one of a

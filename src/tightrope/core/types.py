@@ -106,6 +106,8 @@ class Arms(NamedTuple):
     common : bool
         Whether a round shows all arms one row of features, (d,), so that only a model for each arm
         tells them apart.
+    metrics : tuple of str or None
+        What a decision is rewarded with, the objective first; None: by one reward.
     """
 
     number: int
@@ -118,6 +120,7 @@ class Arms(NamedTuple):
     rewards: tuple[float, float] | None = None
     blocks: int = 1
     common: bool = False
+    metrics: tuple[str, ...] | None = None
 
     @property
     def rows(self) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from numba import types
 
 from ..compiled.kernels import PART, shared_overload
-from .policy import DRAWS, Monitor, Policy, Problem, Verb, update, verb
+from .policy import DRAWS, Monitor, Policy, Problem, Verb, mean, update, verb
 from .types import Arms, Context
 
 __all__ = [
@@ -45,6 +45,8 @@ __all__ = [
     "lower_bound",
     "mean",
     "merge",
+    "metric_mean",
+    "metric_value",
     "observe",
     "play",
     "private",
@@ -120,7 +122,7 @@ def _whole(context):
 
 
 play = verb(Problem.play)
-mean = verb(Problem.mean)
+metric_mean = verb(Problem.metric_mean)
 regret = verb(Problem.regret)
 lower_bound = verb(Problem.lower_bound, compiled=False)
 
@@ -156,6 +158,7 @@ VERBS: dict[str, Verb] = {
         _observed,
         play,
         mean,
+        metric_mean,
         regret,
         lower_bound,
         begin,
@@ -190,6 +193,18 @@ def _value_or(value, otherwise):
     if isinstance(value, types.NoneType):
         return lambda value, otherwise: otherwise
     return lambda value, otherwise: value
+
+
+def metric_value(reward, m):
+    """The value of metric m; where there is one, the reward itself is its value."""
+    return reward[m] if np.ndim(reward) else reward
+
+
+@shared_overload(metric_value, PART, inline="always")
+def _metric_value(reward, m):
+    if hasattr(reward, "dtype"):
+        return lambda reward, m: reward[m]
+    return lambda reward, m: reward
 
 
 def entry_or_none(values, i):

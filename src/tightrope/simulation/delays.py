@@ -2,6 +2,8 @@
 is d after the next."""
 
 import math
+from collections.abc import Collection
+from typing import TypeAlias
 
 from ..compiled.kernels import lean
 from ..core import checks
@@ -114,14 +116,30 @@ class ByReward(Delay):
         return max(self.early, self.late)
 
 
-def as_delay(value: object) -> Delay | None:
-    if value is not None and not isinstance(value, Delay):
+Late: TypeAlias = Delay | tuple[Delay, ...]
+"""When rewards are learned; of several metrics when the values of each are."""
+
+
+def as_delay(value: object, metrics: Collection[str]) -> Late | None:
+    for name, item in value.items() if isinstance(value, dict) else ():
+        if name not in metrics or not isinstance(item, Delay):
+            raise ValueError(
+                f"delay[{name!r}] = {checks.show(item)} is not the delay of a metric; they are "
+                f"{', '.join(metrics) or 'none'}, and one is delays.Fixed(100)."
+            )
+    if value is not None and not isinstance(value, Delay | dict):
         raise ValueError(
             f"delay = {checks.show(value)} is not a delay; pass None or one such as "
             "delays.Fixed(100)."
         )
-    return value
+    if value is None or not metrics:
+        return value
+    return tuple(
+        value.get(name, Fixed(0)) if isinstance(value, dict) else value for name in metrics
+    )
 
 
-def most_open(delay: Delay, horizon: int, in_order: bool) -> int:
+def most_open(delay: Late, horizon: int, in_order: bool) -> int:
+    if isinstance(delay, tuple) and not isinstance(delay, Delay):
+        return sum(most_open(item, horizon, in_order) for item in delay)
     return int(min(longest(delay, horizon, in_order) + 1, horizon))

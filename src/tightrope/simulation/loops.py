@@ -4,6 +4,7 @@
 import bisect
 import functools
 import itertools
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
+from numba import literal_unroll, types
 
 from ..compiled.kernels import PART, jit, python_of, returns_views, shared_overload
 from ..core import checks
@@ -37,6 +39,7 @@ from ..core.verbs import (
     describe,
     entry_or_none,
     init,
+    metric_value,
     observe,
     play,
     private,
@@ -47,7 +50,7 @@ from ..core.verbs import (
     watch,
 )
 from ..problems.arms import read_only
-from .delays import most_open
+from .delays import Late, most_open
 from .monitors import NoMonitor, WrongAction, checked, foreign_within, is_foreign, sentence
 
 # Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every
@@ -287,9 +290,9 @@ class PendingRewards(NamedTuple):
     """Rewards of single arms that are awaited: a heap of slots by (due, decided), and what each
     round showed."""
 
-    delay: Delay
+    delay: Late
     in_order: bool
-    counts: np.ndarray  # (1,) COUNTS
+    counts: np.ndarray  # (1,) COUNTS; of several metrics (M,), of which `latest` is by metric
     heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
     due: np.ndarray  # (n,) round before whose choice it is learned
     decided: np.ndarray  # (n,) round of the decision
@@ -300,24 +303,29 @@ class PendingRewards(NamedTuple):
     baseline: np.ndarray | None  # (n,)
     baseline_mean: np.ndarray | None  # (n,)
     segment: np.ndarray | None  # (n,)
+    metric: np.ndarray | None  # (n,) which one `reward` is a value of, None where there is one
+    values: np.ndarray | None  # (M,) scratch
 
 
-def new_pending(delay: Delay, in_order: bool, horizon: int, world: World) -> "Pending":
+def new_pending(delay: Late, in_order: bool, horizon: int, world: World) -> "Pending":
     if world.arms.oracle is not None:
         return PendingSets(delay, in_order, [])
+    metrics, metric, values = world.arms.metrics, None, None
     n = most_open(delay, horizon, in_order)
+    if metrics is not None:
+        metric, values = np.zeros(n, dtype=np.int64), np.zeros(len(metrics))
     room = [
         None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype)
         for value in world.first_round
     ]
-    counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
+    counts = np.zeros(len(metrics or "1"), dtype=COUNTS).view(np.recarray)
     due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
     return PendingRewards(
-        delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room
+        delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room, metric, values
     )
 
 
-def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> None:
+def check_room(delay: Late, in_order: bool, horizon: int, shown: Context) -> None:
     each = 40 + sum(np.asarray(value).nbytes for value in shown if value is not None)
     checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
 
@@ -373,20 +381,86 @@ def deliver_pending(pending, policy, state, t):
             entry_or_none(pending.baseline_mean, slot),
             entry_or_none(pending.segment, slot),
         )
-        state = update(policy, state, context, pending.arm[slot], pending.reward[slot])
+        reward = value_among(pending.values, pending.metric, slot, pending.reward[slot])
+        state = update(policy, state, context, pending.arm[slot], told(policy, reward))
+    return state
+
+
+def takes_metrics(policy):
+    """Whether a policy learns from the values of several metrics; others learn the objective's."""
+    kind = type(policy)
+    return getattr(kind, "METRICS", False) or any(map(takes_metrics, filter(is_policy, policy)))
+
+
+@shared_overload(takes_metrics, PART, inline="always")
+def _takes_metrics(policy):
+    answer = learns_metrics(policy)
+    return lambda policy: answer
+
+
+def learns_metrics(numba_type: types.Type) -> bool:
+    kind = getattr(numba_type, "instance_class", None)
+    return getattr(kind, "METRICS", False) or (
+        kind is not None and any(map(learns_metrics, numba_type.types))
+    )
+
+
+def told(policy, reward):
+    return reward if takes_metrics(policy) else metric_value(reward, 0)
+
+
+@shared_overload(told, PART, inline="always")
+def _told(policy, reward):
+    if learns_metrics(policy):
+        return lambda policy, reward: reward
+    return lambda policy, reward: metric_value(reward, 0)
+
+
+def value_among(values, metric, slot, reward):
+    """The reward, or one value of several metrics among others that are not in."""
+    return reward if values is None else alone(values, metric[slot], reward)
+
+
+@shared_overload(value_among, PART, inline="always")
+def _value_among(values, metric, slot, reward):
+    if isinstance(values, types.NoneType):
+        return lambda values, metric, slot, reward: reward
+    return lambda values, metric, slot, reward: alone(values, metric[slot], reward)
+
+
+@returns_views
+def alone(values, m, value):
+    values[:] = math.nan
+    values[m] = value
+    return values
+
+
+@jit
+def send_metrics(pending, policy, state, context, action, reward, t, rng):
+    m = 0
+    for delay in literal_unroll(pending.delay):
+        if m == 0 or takes_metrics(policy):
+            send_one(pending, delay, m, context, action, reward[m], t, rng)
+        m += 1
     return state
 
 
 @jit
 def send_pending(pending, policy, state, context, action, reward, t, rng):
+    send_one(pending, pending.delay, 0, context, action, reward, t, rng)
+    return state
+
+
+@jit
+def send_one(pending, delay, m, context, action, reward, t, rng):
     counts = pending.counts[0]
-    due = t + 1 + lateness(pending.delay, t, reward, rng)
+    due = t + 1 + lateness(delay, t, reward, rng)
     if pending.in_order:
-        due = max(due, counts.latest)
-        counts.latest = due
+        due = max(due, pending.counts[m].latest)
+        pending.counts[m].latest = due
     if counts.open == pending.heap.shape[0]:
         counts.lost += 1
-        return state
+        return
     slot = pending.heap[counts.open]
     pending.due[slot], pending.decided[slot], pending.arm[slot], pending.reward[slot] = (
         due,
@@ -399,9 +473,9 @@ def send_pending(pending, policy, state, context, action, reward, t, rng):
     keep(pending.baseline, slot, context.baseline)
     keep(pending.baseline_mean, slot, context.baseline_mean)
     keep(pending.segment, slot, context.segment)
+    keep(pending.metric, slot, m)
     counts.open += 1
     rise(pending, counts.open - 1)
-    return state
 
 
 class _PendingSets(NamedTuple):
@@ -460,21 +534,24 @@ def _deliver(pending, policy, state, t):
 def send(pending, policy, state, context, action, reward, t, rng):
     """State after round t, whose reward is learned now or kept until it is due."""
     if isinstance(pending, PendingRewards):
-        return python_of(send_pending)(pending, policy, state, context, action, reward, t, rng)
+        one = send_pending if pending.metric is None else send_metrics
+        return python_of(one)(pending, policy, state, context, action, reward, t, rng)
     if isinstance(pending, PendingSets):
         return send_sets(pending, policy, state, context, action, reward, t, rng)
-    return update(policy, state, context, action, reward)
+    return update(policy, state, context, action, told(policy, reward))
 
 
 @shared_overload(send, PART, inline="always")
 def _send(pending, policy, state, context, action, reward, t, rng):
     if pending.instance_class is AtOnce:
         return lambda pending, policy, state, context, action, reward, t, rng: update(
-            policy, state, context, action, reward
+            policy, state, context, action, told(policy, reward)
         )
+    single = isinstance(pending[pending.fields.index("metric")], types.NoneType)
+    one = send_pending if single else send_metrics
 
     def later(pending, policy, state, context, action, reward, t, rng):
-        return send_pending(pending, policy, state, context, action, reward, t, rng)
+        return one(pending, policy, state, context, action, reward, t, rng)
 
     return later
 
@@ -584,7 +661,7 @@ def until_stop(
         state = commit(policy, state, context, action)
         reward = play(problem, context, action, noise_rng)
         note(log.pulls, action)
-        state = update(policy, state, context, rewarded_arms(action, reward), reward)
+        state = update(policy, state, context, rewarded_arms(action, reward), told(policy, reward))
         t += 1
     return state, t
 

@@ -12,10 +12,22 @@ from numpy.typing import ArrayLike
 from ..compiled.cache import PACKAGES
 from ..compiled.kernels import OPTIONS, PART, lean, shared_overload
 from ..core import checks
-from ..core.fields import Given, Stored, checkpoints, real, unchecked
+from ..core.fields import Given, Stored, checkpoints, document, opened, real, unchecked
 from ..core.policy import Monitor, Policy, Problem, is_policy, monitor
-from ..core.verbs import Arms, allowed, commit, event, mean, select, stopped, update, value_or
+from ..core.verbs import (
+    Arms,
+    allowed,
+    commit,
+    event,
+    mean,
+    metric_mean,
+    select,
+    stopped,
+    update,
+    value_or,
+)
 from ..numerics.counts import is_checkpoint
+from ..policies.conservative.promises import Promise, metric_of, promises_given
 
 # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no
 # arm safe
@@ -62,14 +74,15 @@ class SetTally(NamedTuple):
 @monitor
 class Budget(Monitor):
     """Records the true budget B(t) = sum_{i <= t} mu_{a_i} - (1 - alpha) mu_{b_i} of any policy,
-    conservative or not.
+    conservative or not, or that of every one of several promises.
 
     Rounds count when they are decided, whenever their rewards come; a set counts with the total
     mean of its arms. watched[name] holds budget (replications, n) at the checkpoints of the result,
     lowest (replications, 1) over all rounds, minimum and violations (replications, 1) over the
     rounds that are verified (violation: B < -1e-6), and events (replications, n, 4): how many
     rounds so far were the learner's first choice, another safe arm, the baseline, and an arm that
-    was not safe because none was and the baseline could not be played.
+    was not safe because none was and the baseline could not be played. Of P promises budget is
+    (replications, n, P), and lowest, minimum and violations have an entry for each.
 
     Parameters
     ----------
@@ -77,6 +90,8 @@ class Budget(Monitor):
         Its arm, or the arms of a baseline set; None: every round names it in its Context.
     alpha : float in (0, 1)
         Level of the constraint.
+    promises : list of Promise or None
+        In place of alpha: `policy.promises` of a `Safe`, or others.
     checkpoint : int >= 1 or increasing ints
         B must not be negative after every T-th round, or after these rounds.
 
@@ -90,6 +105,12 @@ class Budget(Monitor):
     )  # -1: every round names it
     alpha: float = real(default=0.05, above=0, below=1)
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
+    promises: Given[object, np.ndarray] = document(
+        None,
+        "a list of promises",
+        lambda name, value: None if value is None else promises_given(name, value),
+        list | None,
+    )
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
@@ -109,15 +130,18 @@ class Budget(Monitor):
             raise ValueError(
                 f"baseline = {last} is not an arm; the arms are 0 to {arms.number - 1}."
             )
+        lines = lines_of(opened(self.promises) or [{"alpha": self.alpha}], arms.metrics)
+        P = len(lines)
         return BudgetTally(
-            budget=np.zeros(n_checkpoints),
+            budget=np.zeros(n_checkpoints if P == 1 else (n_checkpoints, P)),
             events=np.zeros((n_checkpoints, EVENTS)),
-            lowest=np.full(1, np.inf),
-            minimum=np.full(1, np.inf),
-            violations=np.zeros(1),
-            current=np.zeros(1),
+            lowest=np.full(P, np.inf),
+            minimum=np.full(P, np.inf),
+            violations=np.zeros(P),
+            current=np.zeros(P),
             counts=np.zeros(EVENTS),
             verified=np.zeros(1),
+            lines=lines,
         )
 
     def admit(self, tally, context):
@@ -130,11 +154,14 @@ class Budget(Monitor):
     # compiled
     def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
         baseline = value_or(context.baseline, self.baseline)
-        gain = whole(mean(problem, context, action)) - (1.0 - self.alpha) * whole(
-            mean(problem, context, baseline)
-        )
+        for p in range(tally.lines.shape[0]):
+            m, sense, kappa, omega, scope = tally.lines[p]
+            if scope < 0.0 or scope == value_or(context.segment, 0):
+                played = whole(metric_mean(problem, context, action, int(m)))
+                usual = whole(metric_mean(problem, context, baseline, int(m)))
+                tally.current[p] += sense * played - kappa * (sense * usual) - omega
         why = BASELINE if same_arms(action, baseline) else event(policy, state, action)
-        record(self, tally, baseline, gain, why, t, checkpoint)
+        record(self, tally, why, t, checkpoint)
 
 
 class BudgetTally(NamedTuple):
@@ -146,25 +173,59 @@ class BudgetTally(NamedTuple):
     current: np.ndarray  # (1,) B so far
     counts: np.ndarray  # (EVENTS,) rounds so far by event
     verified: np.ndarray  # (1,) how many rounds were verified
+    lines: np.ndarray  # (P, 5) metric, sense, kappa, omega and segment, see `Promise`
+
+
+def lines_of(promises: list[Stored], metrics: tuple[str, ...] | None) -> np.ndarray:
+    lines = []
+    for promise in (Promise(**item) for item in promises):
+        m = metric_of(promise, list(metrics or [None]))
+        segment = -1 if promise.segment is None else promise.segment
+        if segment == "each":
+            raise ValueError("segment = 'each' has no budget here; name each segment by itself.")
+        lines.append([m, promise.sense, *promise.line[:2], segment])
+    return np.array(lines, dtype=np.float64)
 
 
 @lean
-def record(monitor, tally, baseline, gain, why, t, checkpoint):
-    tally.current[0] += gain
+def record(monitor, tally, why, t, checkpoint):
     tally.counts[why] += 1.0
-    budget = tally.current[0]
-    if budget < tally.lowest[0]:
-        tally.lowest[0] = budget
-    if is_checkpoint(monitor.checkpoint, int(tally.verified[0]), t + 1):
-        if budget < tally.minimum[0]:
-            tally.minimum[0] = budget
-        if budget < -TOLERANCE:
-            tally.violations[0] += 1.0
+    verified = is_checkpoint(monitor.checkpoint, int(tally.verified[0]), t + 1)
+    for p in range(tally.current.shape[0]):
+        budget = tally.current[p]
+        if budget < tally.lowest[p]:
+            tally.lowest[p] = budget
+        if verified:
+            if budget < tally.minimum[p]:
+                tally.minimum[p] = budget
+            if budget < -TOLERANCE:
+                tally.violations[p] += 1.0
+        if checkpoint >= 0:
+            enter_budget(tally.budget, checkpoint, p, budget)
+    if verified:
         tally.verified[0] += 1.0
     if checkpoint >= 0:
-        tally.budget[checkpoint] = budget
         for i in range(EVENTS):
             tally.events[checkpoint, i] = tally.counts[i]
+
+
+def enter_budget(budgets, checkpoint, p, budget):
+    budgets[checkpoint if budgets.ndim == 1 else (checkpoint, p)] = budget
+
+
+@shared_overload(enter_budget, PART, inline="always")
+def _enter_budget(budgets, checkpoint, p, budget):
+    if budgets.ndim == 1:
+
+        def one(budgets, checkpoint, p, budget):
+            budgets[checkpoint] = budget
+
+        return one
+
+    def several(budgets, checkpoint, p, budget):
+        budgets[checkpoint, p] = budget
+
+    return several
 
 
 def whole(value):

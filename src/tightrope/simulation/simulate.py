@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..compiled.lanes import Backend
 from ..core import checks, files
 from ..core.files import standard_error
-from ..core.policy import Delay, Monitor, Policy, Problem, label
+from ..core.policy import Monitor, Policy, Problem, label
 from ..core.registry import ORDERS, check_question, policy_to_spec
 from ..core.streams import PROBLEM, stream
 from ..core.types import JsonObject, Tally
@@ -36,7 +36,7 @@ from ..policies.identification.ugape import UGapE
 from ..problems import Bernoulli, Linear
 from ..results import ANSWERS, Identification, Result
 from . import stopping, store
-from .delays import as_delay
+from .delays import Late, as_delay
 from .executors import Engine, shared_workers
 from .lanes import Layout, check_lanes, lane, play_lanes, until_stop_in_lane
 from .loops import (
@@ -103,7 +103,7 @@ class OnWorlds:
 class FixedHorizon(OnWorlds):
     monitors: dict[str, PerProblem[Monitor]]
     checkpoints: np.ndarray
-    delay: Delay | None
+    delay: Late | None
     in_order: bool
     kind = "simulation"
 
@@ -214,7 +214,7 @@ def simulate(
     | Monitor
     | Callable[..., Monitor]
     | None = None,
-    delay: Delay | None = None,
+    delay: Delay | dict[str, Delay] | None = None,
     apply: Literal["on arrival", "in order"] = "on arrival",
     workers: int | None = None,
     engine: Engine = "threads",
@@ -242,8 +242,9 @@ def simulate(
         Rounds; default about 60 on a log scale.
     monitor : Monitor, function of the problem, or dict by policy
         Records more than regret, as `Budget` does.
-    delay : Delay
-        When rewards are learned, see `tr.delays`; None: in their own round. Those open at T are
+    delay : Delay, or dict of Delay
+        When rewards are learned, see `tr.delays`; None: in their own round. Of several metrics a
+        dict says it by name, `{"revenue": Fixed(2000)}`. Those open at T are
         dropped; regret counts when decided.
     apply : "on arrival" or "in order"
         In order of decisions, a reward is held back until all earlier ones are in.
@@ -299,7 +300,8 @@ def simulate(
         if checkpoints is None
         else _checkpoints(checkpoints, horizon)
     )
-    late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
+    late = as_delay(delay, worlds[0].arms.metrics or ())
+    in_order = checks.choice("apply", apply, ORDERS) == 1
     experiment = FixedHorizon(
         worlds=worlds,
         policies=chosen,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.fields import opened
 from ...core.types import Explanation, State
 from ...core.verbs import Context
 from ...numerics.batch_ridge import solve
@@ -22,7 +23,7 @@ from .ledger import (
     part,
     value_of,
 )
-from .promises import EACH, LEDGER_OF, ROW, SCOPE, Promise, Promises, opened
+from .promises import EACH, LEDGER_OF, ROW, SCOPE, Promise, Promises
 from .safesets import SafeSets, SetState, norm, set_beta, sets_bound
 
 

@@ -13,7 +13,7 @@ in hand, and what they earn counts in the ledger like any other reward.
 import math
 from typing import NamedTuple
 
-from ...compiled.kernels import jit, lean
+from ...compiled.kernels import lean
 from ...core.fields import Count, Extended, Finite, RewardSum, Scratch
 from ...numerics.ridge import Ridge, add_features, learn, model_in, predict, project
 from .ledger import (

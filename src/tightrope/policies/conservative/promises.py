@@ -14,7 +14,6 @@ Where a promise is about one segment, arms have estimates by segment in all prom
 safe depends on the segment then, so that a mean over all of them would bound nothing.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -22,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...compiled.kernels import PART, lean, python_of, returns_views, shared_overload
+from ...compiled.kernels import lean, python_of, returns_views
 from ...core import checks
-from ...core.fields import Declared, Field, Stored
+from ...core.fields import Stored, opened
 from ...core.verbs import Arms, Context, value_or
 from .guarantee import ArmLedger, bound_round, longer_state, new_state
 from .indices import Independent, TrivialLedger
@@ -145,22 +144,8 @@ class Promise:
         return 1.0 - self.sense * self.alpha, 0.0, self.sense * self.alpha
 
 
-def document(default: object, words: str, encode: Any, schema: object) -> Declared:
-    """Field: names and numbers that compiled code does not read; stored as their JSON in bytes."""
-    return Field(
-        default,
-        words,
-        lambda name, value: np.array(bytearray(json.dumps(encode(name, value)).encode())),
-        opened,
-        schema=schema,
-    )
-
-
-def opened(stored: np.ndarray) -> Any:
-    return json.loads(stored.tobytes())
-
-
 def promises_given(name: str, value: object) -> list[Stored]:
+    value = opened(value) if isinstance(value, np.ndarray) else value
     items = [value] if isinstance(value, Promise | Mapping) else value
     if not isinstance(items, Sequence) or isinstance(items, str) or not items:
         raise ValueError(
@@ -276,18 +261,6 @@ def round_of(policy, context, p):
     return Context(context.features, context.eligible, context.baseline, mean, context.segment)
 
 
-def metric_value(reward, m):
-    """The value of metric m: of one metric the reward itself."""
-    return reward
-
-
-@shared_overload(metric_value, PART, inline="always")
-def _metric_value(reward, m):
-    if hasattr(reward, "dtype"):
-        return lambda reward, m: reward[m]
-    return lambda reward, m: reward
-
-
 def stored_promises(stored: Stored) -> Stored:
     """What kernels read, `places` (one row for each promise), `known` (metrics, segments), the
     known means of the baseline, and `terms` (promises, 4), delta, kappa, omega and 1 - kappa.
@@ -390,6 +363,13 @@ def known_means(given: Any, names: list[str | None], n: int) -> np.ndarray:
 
 
 def new_promises(policy: Any, arms: Arms) -> Promises:
+    names = opened(policy.metrics) and tuple(opened(policy.metrics))
+    if names and names != arms.metrics:
+        told = "one reward" if arms.metrics is None else ", ".join(arms.metrics)
+        raise ValueError(
+            f"metrics are {', '.join(names)}, but what a decision is rewarded with here is {told}; "
+            "name the same ones in this order."
+        )
     parts, ledgers = [], []
     for p in range(len(policy.places)):
         one, count = new_part(policy, arms, p), rows_of(policy, p)

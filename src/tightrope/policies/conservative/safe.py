@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import Given, StateOf, Stored, derived, integer
+from ...core.fields import Given, StateOf, Stored, derived, document, integer, opened
 from ...core.policy import Policy, accepts, inner_policy, is_policy, label, policy
 from ...core.types import Arguments, Sampled, State
 from ...core.verbs import (
@@ -29,6 +29,7 @@ from ...core.verbs import (
     grow,
     inform,
     init,
+    metric_value,
     propensity,
     select,
     update,
@@ -65,13 +66,10 @@ from .promises import (
     Promise,
     Promises,
     asked,
-    document,
     longer_promises,
     means_given,
-    metric_value,
     metrics_given,
     new_promises,
-    opened,
     promises_given,
     round_of,
     stored_promises,
@@ -268,14 +266,19 @@ class Safe(Guarding, OnePromise):
             "inner": {"policy": "UCB"},
             "baseline": 0,
             "baseline_mean": 0.4,
-            "promises": [{"alpha": 0.2}, {"floor": 0.3}],
-            "selection": "two-step",
+            "promises": [{"alpha": 0.2, "segment": "each"}],
         },
         {
             "inner": {"policy": "LinUCB", "width": "theorem"},
             "baseline": 0,
             "baseline_mean": 0.4,
-            "promises": [{"alpha": 0.2}, {"alpha": 0.5, "segment": 0}],
+            "promises": [{"alpha": 0.2, "segment": "each"}],
+        },
+        {
+            "inner": {"policy": "LinUCB", "width": "theorem"},
+            "baseline": 0,
+            "baseline_mean": 0.4,
+            "promises": [{"alpha": 0.2}, {"floor": 0.3}],
         },
     ),
 )
@@ -300,6 +303,7 @@ class SafePromises(Guarding):
         possible for ceilings and floors, and over all rounds beside a promise about a segment.
     """
 
+    METRICS = True  # takes several in one reward
     promises: Given[Any, np.ndarray] = document(..., "a list of promises", promises_given, list)
     metrics: Given[Any, np.ndarray] = document(
         None, "a dict of (lowest, highest), or None (the reward alone)", metrics_given, dict | None
