@@ -196,12 +196,12 @@ class CompiledAgent(Agent):
         return call()
 
     def learn(self, arm: int, reward: float) -> bool:
-        call = self._call(_learn, None, types.int64, types.float64)
+        call = self._call(_learn, None, types.int64, kind_of_reward(reward))
         self.learn = call  # type: ignore[method-assign]
         return bool(call(arm, reward))
 
     def step(self, verb: Kernel, context: Context, action: Action, *reward: Any) -> Step:
-        kinds = (types.int64, types.int64, types.float64)[: 2 + len(reward)]
+        kinds = (types.int64, types.int64, *map(kind_of_reward, reward))
         call = self._call(STEPS[verb], context, *kinds)
         return itertools.starmap(call, ((*context, self.number, action, *reward),))
 
@@ -232,6 +232,10 @@ class CompiledAgent(Agent):
                 compiled.entry_point, self._handle.pointer
             )
         return call
+
+
+def kind_of_reward(reward: float | np.ndarray) -> types.Type:
+    return types.float64[::1] if isinstance(reward, np.ndarray) else types.float64
 
 
 def agent(policy: Policy, state: State, stream: Stream, arms: Arms, tally: np.ndarray) -> Agent:

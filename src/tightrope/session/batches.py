@@ -36,7 +36,6 @@ from .decisions import (
     checked_id,
     encodable,
     refuse_automatic,
-    rewards_by_arm,
 )
 from .rounds import MOST_EQUAL, CheckedRound, Mask, Round, Rounds, encoded_rows
 
@@ -500,8 +499,8 @@ def open_batch(session: Session, batch: Batch, one: CompiledAgent, met: Rounds |
 
 def reward_many(session: Session, ids: object, values: object) -> int:
     listed = listed_ids(ids)
-    if session.arms.oracle is not None:
-        return rewards_of_sets(session, listed, values)
+    if session.arms.oracle is not None or session.metrics:
+        return rewards_in_parts(session, listed, values)
     rewards = checked_values(session, values, len(listed))
     book = session._book
     items = list(map(book.open.get, listed))
@@ -596,12 +595,11 @@ def learned_at_once(
     book.forget()
 
 
-def rewards_of_sets(session: Session, ids: list[Id], values: object) -> int:
+def rewards_in_parts(session: Session, ids: list[Id], values: object) -> int:
     listed = listed_items("values", values)
     if len(listed) != len(ids):
         raise ValueError(
-            f"values = {checks.show(values)} must have {len(ids)} entries, the rewards of every "
-            "id's set."
+            f"values = {checks.show(values)} must have {len(ids)} entries, one for every id."
         )
     known: dict[Id, dict[int, float]] = {}
     for i, (id, value) in enumerate(zip(ids, listed, strict=True)):
@@ -609,9 +607,7 @@ def rewards_of_sets(session: Session, ids: list[Id], values: object) -> int:
         if entry is None or entry.ended is not None:
             checked_row("ids", i, session._check_repetition, id, value)
             continue
-        rewards = checked_row(
-            "values", i, rewards_by_arm, entry.decision, value, session._checked_value
-        )
+        rewards = checked_row("values", i, session._rewards_in_parts, entry.decision, value)
         answers = known.setdefault(id, dict(entry.answers))
         checked_row("values", i, check_equal, entry.decision, answers, rewards, "rewarded")
         known[id] = answers | rewards

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core import checks, streams
 from ..core.fields import Kind, Limit, Record, StateOf, kind_of
-from ..core.policy import Policy, is_policy, label
+from ..core.policy import Policy, is_policy, label, metrics_of
 from ..core.types import JsonObject, Oracle, State
 from ..core.verbs import Arms, init, merge, reward_range
 from ..numerics.states import copied, negative
@@ -74,6 +74,10 @@ def check_rewards(state: State, prefix: str, policy: Policy) -> None:
                 "its shape counts them."
             )
         low, high = reward_range(policy)
+        if getattr(type(policy), "METRICS", False):  # their values, and what "at most" counts
+            ends = [end for each in (metrics_of(policy) or {}).values() for end in each[:2]]
+            high = max(map(abs, (low, high, *ends)))
+            low = -high
         slack = ROUNDING * (1.0 + pulls)
         least, most = (
             (low - high, high - low) if getattr(state, "intercept", False) else (low, high)

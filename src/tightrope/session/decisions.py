@@ -2,6 +2,7 @@
 
 import bisect
 import itertools
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,8 +109,9 @@ class Entry:
         self.decision = decision
         # the round's own, as long as it is open; `decision` shows read-only views of it
         self.context = context
-        self.waiting = waiting  # arms of a set that were not answered; None: a single arm
-        self.answers: Any = None if waiting is None else {}  # the reward, or those of a set by arm
+        # arms of a set, or numbers of metrics, that were not answered; None: there is one reward
+        self.waiting = waiting
+        self.answers: Any = None if waiting is None else {}  # the reward, or those of the parts
         self.held: Held = ()
         # "rewarded", "expired" or "closed"; it stays open while its answers wait for earlier ones
         self.ended: str | None = None
@@ -124,8 +126,8 @@ class Entry:
     def part_of_set(
         self, rewards: Mapping[int, float], how: str
     ) -> tuple[Action | None, Reward | None, str | None]:
-        """(arms, their rewards, how the decision ends by them) of an answer to some arms of a
-        set."""
+        """(arms or metrics, their rewards, how the decision ends by them) of an answer to some of
+        them."""
         assert self.waiting is not None
         ended = how if self.waiting <= rewards.keys() else None
         if not rewards:
@@ -142,7 +144,8 @@ class Entry:
                 and wanted <= self.waiting
                 and bool(wanted) == bool(self.waiting)
             )
-        return self.waiting is None and bool(self.decision.arm == action)
+        single = isinstance(self.decision.arm, int) and not self.answers
+        return single and bool(self.decision.arm == action)
 
 
 class Batch(NamedTuple):
@@ -426,18 +429,42 @@ def rewards_by_arm(
     return rewards
 
 
+def rewards_by_metric(
+    metrics: Mapping[str, Sequence[float]], argument: str, value: object
+) -> dict[int, float]:
+    """What was given of metrics, by their numbers."""
+    if not isinstance(value, Mapping):
+        raise ValueError(
+            f"{argument} = {checks.show(value)} is no dict by metric; the metrics are "
+            f"{', '.join(metrics)}, so give {{{next(iter(metrics))!r}: ...}}."
+        )
+    numbers, rewards = {name: m for m, name in enumerate(metrics)}, {}
+    for name, number in value.items():
+        if name not in numbers:
+            raise ValueError(
+                f"{argument} has {checks.show(name)}, which is not a metric; they are "
+                f"{', '.join(metrics)}.{checks.hint(name, metrics)}"
+            )
+        low, high = (end if math.isfinite(end) else None for end in metrics[name][:2])
+        number = float(number) if isinstance(number, bool | np.bool_) else number
+        what = f"{argument}[{name!r}]"
+        rewards[numbers[name]] = checks.real(what, number, least=low, most=high)
+    return rewards
+
+
 def check_equal(
     decision: Decision, answers: dict[int, float], rewards: dict[int, float], how: str
 ) -> None:
-    """Refuse another reward for an arm that has one, and any for an arm of a decision that was
-    closed without it."""
-    for arm, value in rewards.items():
-        if arm in answers and answers[arm] != value:
+    """Refuse another reward for an arm, or a metric, that has one, and any for one of a decision
+    that was closed without it."""
+    for part, value in rewards.items():
+        if part in answers and answers[part] != value:
+            what = "metric" if isinstance(decision.arm, int) else "arm"
             raise ValueError(
-                f"decision {decision.id!r} was {how} with {answers[arm]:g} for arm {arm}; a "
+                f"decision {decision.id!r} was {how} with {answers[part]:g} for {what} {part}; a "
                 "reward is given once."
             )
-        if arm not in answers and how == "closed":
+        if part not in answers and how == "closed":
             refuse(decision, None, how)
 
 

@@ -400,10 +400,14 @@ def plain_arm(arm: SupportsIndex | str) -> str | int:
     return arm if isinstance(arm, str) else int(arm)
 
 
-def plain_reward(decision: Decision, value: Any) -> float | list[list[float]]:
+def plain_reward(decision: Decision, value: Any) -> float | dict[str, float] | list[list[float]]:
     """A reward as JSON has it; of a set pairs of an arm's number and its reward."""
     if isinstance(decision.arm, int):
-        return float(value)
+        return (
+            {name: float(one) for name, one in value.items()}
+            if isinstance(value, Mapping)
+            else float(value)
+        )
     arms = decision.arm.tolist()
     if isinstance(value, Mapping):
         number = dict(zip(decision.name, arms, strict=True)) | {arm: arm for arm in arms}

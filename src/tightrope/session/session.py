@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..compiled.handle import Stream
 from ..core import checks, files, streams
-from ..core.policy import Policy, is_policy, label
+from ..core.policy import Policy, is_policy, label, metrics_of
 from ..core.registry import ORDERS, check_fit, check_question
 from ..core.types import PLAIN, Action, Explanation, Oracle, State, draws_of
 from ..core.verbs import (
@@ -91,6 +91,7 @@ from .decisions import (
     refuse,
     refuse_automatic,
     rewards_by_arm,
+    rewards_by_metric,
     size_of,
     without_context,
 )
@@ -253,7 +254,7 @@ class Session:
         seed: int = 0,
         names: Iterable[str] | None = None,
         window: int | str | timedelta | None = None,
-        default_reward: float | None = None,
+        default_reward: float | Mapping[str, float] | None = None,
         apply: Literal["on arrival", "in order"] = "on arrival",
         after_stop: Literal["winner", "explore"] = "winner",
         measured: bool = True,
@@ -274,6 +275,8 @@ class Session:
             features, names = named_arms(arms, names)
         described = describe_arms(features, points, distances, dimension, oracle, horizon)
         check_features(policy, described)
+        self.metrics = metrics_of(policy)
+        described = described._replace(metrics=self.metrics and tuple(self.metrics))
         self.policy = policy = with_rewards(policy, described)
         check_fit(policy, described)
         if type(policy).TRAITS.stops:
@@ -294,11 +297,9 @@ class Session:
         self._least, self._most = (
             bound if math.isfinite(bound) else None for bound in reward_range(policy)
         )
-        self.default_reward = (
-            None
-            if default_reward is None
-            else self._checked_value("default_reward", default_reward)
-        )
+        if default_reward is not None:
+            default_reward = self._checked_default(default_reward)
+        self.default_reward = default_reward
         self.window = checked_window(window)
         if self.window is not None and self.default_reward is None:
             raise ValueError(
@@ -404,6 +405,10 @@ class Session:
         return (
             f"leader: {', then '.join(leaders) or 'none yet'}"
             + (f"; budget left {known['budget_bound']:.4g}" if "budget_bound" in known else "")
+            + "".join(
+                f"\n {one['promise']}: {one['budget_bound']:.4g} in hand"
+                for one in known.get("promises", ())[:SHOWN_ARMS]
+            )
             + f"\n next: {following}; {self.decided:,} decisions, {self.rounds:,} rewards, "
             f"{self.waiting:,} open"
         )
@@ -742,7 +747,7 @@ class Session:
             The decision's.
         value : float, array, or dict of arm or name to float
             In units of reward. Of a set a number for each of its arms in the decision's order, or a
-            dict, in parts where they come so.
+            dict, in parts where they come so; of several metrics a dict, in parts likewise.
 
         Returns
         -------
@@ -772,9 +777,9 @@ class Session:
             assert isinstance(value, float)
             self._take(entry, entry.decision.arm, value, "rewarded")
             return True
-        answers = rewards_by_arm(entry.decision, value, self._checked_value)
+        answers = self._rewards_in_parts(entry.decision, value)
         check_equal(entry.decision, entry.answers, answers, "rewarded")
-        fresh = {arm: reward for arm, reward in answers.items() if arm not in entry.answers}
+        fresh = {part: reward for part, reward in answers.items() if part not in entry.answers}
         if not fresh and entry.waiting:
             return False
         self._take(entry, *entry.part_of_set(fresh, "rewarded"))
@@ -843,12 +848,16 @@ class Session:
         shown = None if context is None else self._checked_round(context, None, None, past=True)
         given = PLAIN if shown is None else shown.context
         action, value = self._checked_reward(arm, reward, None if shown is None else given)
-        if isinstance(value, float) and action == self._agent.selected() and agrees(PLAIN, given):
+        single = not isinstance(action, np.ndarray)
+        if single and action == self._agent.selected() and agrees(PLAIN, given):
             self._agent.learn(int(action), value)
             return
         entry = self._book.latest(self.decided)
         if entry is not None and entry.plays(action) and agrees(entry.context, given):
-            if isinstance(action, np.ndarray) and isinstance(value, np.ndarray):
+            if single and isinstance(value, np.ndarray):
+                metrics = dict(enumerate(value.tolist()))
+                self._take(entry, *entry.part_of_set(metrics, "rewarded"))
+            elif isinstance(action, np.ndarray) and isinstance(value, np.ndarray):
                 rewards = dict(zip(action.tolist(), value.tolist(), strict=True))
                 self._take(entry, *entry.part_of_set(rewards, "rewarded"))
             else:
@@ -1049,6 +1058,11 @@ class Session:
             For a frame with bad rows, with their number and the first of them; then nothing of it
             is learned.
         """
+        if self.metrics:
+            raise ValueError(
+                f"a log has one reward a row, and this session the metrics "
+                f"{', '.join(self.metrics)}; give its rows by decide and reward."
+            )
         rounds, bounds = self._rounds, (self._least, self._most)
         arms, state = self.arms, self.state
         if self.catalogue:  # a row's features are all there is of its arm
@@ -1794,7 +1808,7 @@ class Session:
         name: object
         arm, waiting = action, None
         if isinstance(action, int):
-            name = called(action)
+            name, waiting = called(action), self.metrics and set(range(len(self.metrics)))
         else:
             name, waiting = tuple(map(called, action.tolist())), set(action.tolist())
             p, error, arm = for_each(p, action), for_each(error, action), locked(action)
@@ -1865,6 +1879,10 @@ class Session:
                 one, rounds = self._agent_for(context), now.rounds.record_context(context, False)
                 if one is not now.agent or rounds is not now.rounds:
                     now = self._agent_and_rounds(one, rounds)
+            if self.metrics:
+                values = np.full(len(self.metrics), np.nan)
+                values[action] = value
+                action, value = decision.arm, values
             step = one.step(update, context, action, value)
         if ended is not None and context is not PLAIN:
             decision, context = without_context(decision), PLAIN
@@ -1937,6 +1955,9 @@ class Session:
                     step(entry, entry.decision.arm, self.default_reward, "expired")
                 else:
                     missing = dict.fromkeys(sorted(entry.waiting), self.default_reward)
+                    if self.metrics:
+                        given = rewards_by_metric(self.metrics, "default", self.default_reward)
+                        missing = {part: given[part] for part in missing}
                     step(entry, *entry.part_of_set(missing, "expired"))
         while (
             self.apply == "in order"
@@ -1997,8 +2018,7 @@ class Session:
             )
         decision, answers, how = entry.decision, entry.answers, str(entry.ended)
         if isinstance(answers, dict):
-            rewards = rewards_by_arm(decision, value, self._checked_value)
-            check_equal(decision, answers, rewards, how)
+            check_equal(decision, answers, self._rewards_in_parts(decision, value), how)
         elif answers is None or self._checked_value("reward", value) != answers:
             refuse(decision, answers, how)
 
@@ -2013,6 +2033,23 @@ class Session:
                 f"clock() = {checks.show(moment)} is not a finite number of seconds since 1970, "
                 "as time.time() gives."
             ) from None
+
+    def _rewards_in_parts(self, decision: Decision, value: object) -> dict[int, float]:
+        if self.metrics:
+            return rewards_by_metric(self.metrics, "reward", value)
+        return rewards_by_arm(decision, value, self._checked_value)
+
+    def _checked_default(self, value: object) -> float | dict[str, float]:
+        if not self.metrics:
+            return self._checked_value("default_reward", value)
+        given = rewards_by_metric(self.metrics, "default_reward", value)
+        missing = [name for m, name in enumerate(self.metrics) if m not in given]
+        if missing:
+            raise ValueError(
+                f"default_reward lacks {', '.join(missing)}; give every metric's, since what is "
+                "not in expires with it."
+            )
+        return {name: given[m] for m, name in enumerate(self.metrics)}
 
     def _within(self, reward: float) -> bool:
         return (
@@ -2057,7 +2094,16 @@ class Session:
                         "that is not open; give its number in context, the features of its round."
                     )
                 return int(entry.decision.arm), self._checked_value("reward", reward)
-            return called.number("arm", arm, count), self._checked_value("reward", reward)
+            number = called.number("arm", arm, count)
+            if not self.metrics:
+                return number, self._checked_value("reward", reward)
+            given = rewards_by_metric(self.metrics, "reward", reward)
+            if len(given) < len(self.metrics):
+                raise ValueError(
+                    f"reward = {checks.show(reward)} lacks some of {', '.join(self.metrics)}; "
+                    "give all of them at once, or use decide and reward for parts."
+                )
+            return number, np.array([given[m] for m in range(len(given))])
         listed: Any = [arm] if isinstance(arm, str) else arm
         if self.names is not None and not isinstance(listed, np.ndarray) and np.ndim(listed) == 1:
             listed = [

@@ -42,7 +42,7 @@ from .codec import (
     state_bytes,
     with_records,
 )
-from .decisions import Book, Chance, Decision, Entry, locked, size_of
+from .decisions import Book, Chance, Decision, Entry, locked, rewards_by_metric, size_of
 from .rounds import Rounds, Transformer, described_encoder, found_encoder
 
 Session = Any  # of `session`, which imports this module
@@ -321,19 +321,16 @@ def unpack_decision(
             f"decision {one.id!r} has time {moment}, which does not belong to this session's "
             "window."
         )
-    answers: Any = (
-        None
-        if rewards is None
-        else session._checked_value("reward", rewards)
-        if single
-        else dict(rewards)
-    )
-    waits: list[int] = []
-    if not single:
-        answers = {
-            arm: session._checked_value("reward", value) for arm, value in (answers or {}).items()
-        }
-        waits = [*answers, *(waiting or ())]
+    whole, names = single and not session.metrics, tuple(session.metrics or ())
+    parts = range(len(names)) if session.metrics else arms
+    if whole:
+        answers: Any = None if rewards is None else session._checked_value("reward", rewards)
+    elif session.metrics:
+        given = {names[m]: value for m, value in rewards or ()}
+        answers = rewards_by_metric(session.metrics, "reward", given)
+    else:
+        answers = {arm: session._checked_value("reward", value) for arm, value in rewards or ()}
+    waits = [] if whole else [*answers, *(waiting or ())]
     action: Any = arms[0] if single else np.array(arms, dtype=np.int64)
     seen = None if context is None else visible_part(context, shown)
     decision = Decision(
@@ -351,22 +348,22 @@ def unpack_decision(
     entry = Entry(
         decision,
         PLAIN if context is None else context,
-        None if single else set(waiting or ()),
+        None if whole else set(waiting or ()),
     )
     entry.answers, entry.ended = answers, ended
     if not (
         waiting is None
-        if single
-        else set(waits) <= set(arms)
+        if whole
+        else set(waits) <= set(parts)
         if context is None
-        else sorted(waits) == sorted(arms)
+        else sorted(waits) == sorted(parts)
     ):
-        raise ValueError(f"decision {one.id!r} does not wait for the rest of its arms.")
-    if held and single and answers is None:
+        raise ValueError(f"decision {one.id!r} does not wait for the rest of its arms or metrics.")
+    if held and whole and answers is None:
         raise ValueError(f"decision {one.id!r} holds rewards that it was not given.")
     entry.held = tuple(
         (action, answers)
-        if single
+        if whole
         else (np.array(some, dtype=np.int64), np.array([answers[k] for k in some]))
         for some in held or ()
     )

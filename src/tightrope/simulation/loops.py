@@ -441,7 +441,7 @@ def send_metrics(pending, policy, state, context, action, reward, t, rng):
     for delay in literal_unroll(pending.delay):
         if m == 0 or takes_metrics(policy):
             send_one(pending, delay, m, context, action, reward[m], t, rng)
-        m += 1
+        m += 1  # noqa: SIM113  enumerate() does not go with it
     return state
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..compiled.lanes import Backend
 from ..core import checks, files
 from ..core.files import standard_error
-from ..core.policy import Monitor, Policy, Problem, label
+from ..core.policy import Delay, Monitor, Policy, Problem, label
 from ..core.registry import ORDERS, check_question, policy_to_spec
 from ..core.streams import PROBLEM, stream
 from ..core.types import JsonObject, Tally

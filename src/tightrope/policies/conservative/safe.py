@@ -321,7 +321,7 @@ class SafePromises(Guarding):
         metrics = opened(stored["metrics"])
         if metrics:
             low, high, *sigma = next(iter(metrics.values()))
-            if stored["rewards"] != ANY_REWARD:
+            if stored["rewards"] not in (ANY_REWARD, (low, high)):
                 raise ValueError(
                     "rewards was given beside metrics, whose first says which rewards there are; "
                     "leave it out."
@@ -417,23 +417,16 @@ class SafePromises(Guarding):
                     objective = told
                 if place[COUNTS]:
                     each[str(Promise(**promised[p]))] = told
-        name = min(each, key=lambda name: each[name]["total"][wanted] + each[name]["slack"])
-        least = each[name]
-        if len(each) > 1:
-            least = least | {"reason": f"{least['reason']}; the promise: {name}"}
         assert objective is not None
-        intervals = {key: objective[key] for key in ("mean", "width", "lower", "upper", "beta")}
-        return (
-            least
-            | intervals
-            | {
-                "safe": np.logical_and.reduce([told["safe"] for told in each.values()]),
-                "promises": [
-                    {"promise": name} | {key: told[key] for key in PROMISED}
-                    for name, told in each.items()
-                ],
-            }
-        )
+        name = min(each, key=lambda name: each[name]["total"][wanted] + each[name]["slack"])
+        told = {key: each[name][key] for key in PROMISED}
+        if arm != wanted and len(each) > 1:
+            told["reason"] = f"{each[name]['reason']}; the promise: {name}"
+        told["safe"] = np.logical_and.reduce([one["safe"] for one in each.values()])
+        told["promises"] = [
+            {"promise": name} | {key: one[key] for key in PROMISED} for name, one in each.items()
+        ]
+        return objective | told
 
 
 def SafeSegments(
