@@ -1,0 +1,211 @@
+"""What guards on a second metric cost, and whether they hold: `python benchmarks/promises.py`.
+
+Ten arms, Thompson sampling, two-step, delta = .05; the objective keeps a promise of alpha = .05
+beside the guard. Regret is against the best mixture of arms that keeps all promises on average, so
+what plays without a guard may have less than none. A bound is false where the ledger's lower bound
+of what the learner earned, or an arm's, is above the truth at any time. --runs 100: smaller tables.
+"""
+
+import argparse
+import time
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+import tightrope as tr
+from tightrope.extend import Monitor, event, jit, monitor
+from tightrope.policies.conservative.promises import METRIC, SENSE
+
+ARMS, DELTA, MOST = 10, 0.05, 64  # promises
+METRICS = {"revenue": (0, 1), "guarded": (0, 1)}
+
+
+@monitor
+class Truth(Monitor):
+    """Counts, for a `Safe` with promises and over all rounds, budgets below zero and bounds above
+    the truth."""
+
+    def begin(self, arms, n_checkpoints):
+        return TruthTally(*(np.zeros(MOST) for _ in range(5)), np.full(MOST, np.inf), np.zeros(2))
+
+    def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
+        count(tally, policy, state, problem, action)
+        tally.events[0] += 1.0
+        tally.events[1] += event(policy, state, action) == 2
+
+
+class TruthTally(NamedTuple):
+    budget: np.ndarray  # (MOST,) by promise
+    earned: np.ndarray  # (MOST,) expected values of the learner's decisions
+    explored: np.ndarray  # (MOST,) how many the ledger counts
+    broken: np.ndarray  # (MOST,) rounds with a budget below zero
+    false: np.ndarray  # (MOST,) rounds with a bound above the truth
+    lowest: np.ndarray  # (MOST,) budget
+    events: np.ndarray  # (2,) rounds, and those that played the baseline
+
+
+@jit
+def count(tally, policy, state, problem, action):
+    parts = state.guarded.parts
+    for p in range(policy.terms.shape[0]):
+        if not policy.places[p, 6]:
+            continue
+        m, sense, ledger = policy.places[p, METRIC], policy.places[p, SENSE], parts.ledger[p]
+        truth = sense * problem.values[m]
+        value = truth[action]
+        false = ledger.bound > tally.earned[p] + 1e-6
+        for k in range(truth.shape[0]):
+            if parts.bounds.lower[p, k] > truth[k] + 1e-9:
+                false = True
+        tally.false[p] += false
+        if ledger.explored > tally.explored[p]:
+            tally.earned[p] += value
+            tally.explored[p] = ledger.explored
+        usual = truth[policy.baseline]
+        tally.budget[p] += value - ledger.kappa * usual - ledger.omega
+        tally.lowest[p] = min(tally.lowest[p], tally.budget[p])
+        tally.broken[p] += tally.budget[p] < -1e-6
+
+
+def world(run, form="independent", ends=(0.25, 0.75), baseline=None):
+    """Means of ten arms; those of the guarded metric go with the objective's, against them, or on
+    their own. The baseline is the fourth best, or has the mean that is asked for."""
+    rng = np.random.default_rng([7, run])
+    first, second = rng.uniform(0.25, 0.75, ARMS), rng.uniform(size=ARMS)
+    weight = {"independent": 0.0, "positive": 0.8, "negative": -0.8}[form]
+    second = 0.5 + weight * 2 * (first - 0.5) + np.sqrt(1 - weight**2) * (second - 0.5)
+    second = ends[0] + (ends[1] - ends[0]) * np.clip(second, 0.0, 1.0)
+    if baseline is not None:
+        second[baseline_of(first)] = baseline
+    return tr.problems.Metrics(
+        revenue=tr.problems.Bernoulli(first), guarded=tr.problems.Bernoulli(second)
+    )
+
+
+def baseline_of(means):
+    return int(np.argsort(-means)[3])
+
+
+def guarded(problem, *promises, inner=None, **more):
+    b = baseline_of(problem.means)
+    return tr.Safe(
+        inner or tr.BetaThompson(),
+        baseline=b,
+        delta=DELTA,
+        metrics=METRICS,
+        baseline_mean=dict(zip(METRICS, problem.values[:, b].tolist(), strict=True)),
+        promises=[tr.Promise(alpha=0.05), *promises],
+        **{"selection": "two-step", "martingale": "bernoulli"} | more,
+    )
+
+
+def best_mixture(problem, policy):
+    """What the best mixture of arms earns a round that keeps every promise on average."""
+    rows, b = [], policy.baseline
+    for place, (_, kappa, omega, _) in zip(policy.places, policy.terms, strict=True):
+        z = place[SENSE] * problem.values[place[METRIC]]
+        rows.append(kappa * z[b] + omega - z)
+    ones = np.ones((1, ARMS))
+    found = linprog(-problem.means, np.array(rows), np.zeros(len(rows)), ones, [1.0])
+    return -found.fun
+
+
+def judge(worlds, promises, horizon, delay=None, **more):
+    """(regret, its standard error, share of the baseline, runs that break a promise, runs with a
+    false bound, the lowest budget, regret without the guards, runs that break them then)."""
+    policies = [guarded(problem, *promises, **more) for problem in worlds]
+    value = np.array([best_mixture(*pair) for pair in zip(worlds, policies, strict=True)])
+    offset = horizon * (value - [problem.best for problem in worlds])
+    given = {"horizon": horizon, "replications": len(worlds), "checkpoints": [horizon]}
+    given |= {"delay": delay, "progress": False}
+    safe = tr.simulate(
+        worlds,
+        {"safe": lambda problem: guarded(problem, *promises, **more)},
+        monitor=Truth(),
+        **given,
+    )
+    free = tr.simulate(
+        worlds,
+        {"free": tr.BetaThompson()},
+        monitor=lambda problem: tr.Budget(
+            baseline_of(problem.means), promises=guarded(problem, *promises, **more).promises
+        ),
+        **given,
+    )
+    watched, unwatched = safe.watched["safe"], free.watched["free"]
+    regret = safe.regret["safe"][:, -1] + offset
+    return (
+        regret.mean(),
+        regret.std() / np.sqrt(len(worlds)),
+        (watched["events"][:, 1] / horizon).mean(),
+        int((watched["broken"].sum(axis=1) > 0).sum()),
+        int((watched["false"].sum(axis=1) > 0).sum()),
+        watched["lowest"].min(),
+        (free.regret["free"][:, -1] + offset).mean(),
+        (unwatched["violations"].sum(axis=1) > 0).mean(),
+    )
+
+
+def tables(runs):
+    """(table, row, worlds, promises, horizon, other arguments)."""
+    least, most = (
+        lambda alpha: tr.Promise("guarded", alpha=alpha),
+        lambda alpha: tr.Promise("guarded", alpha=alpha, at_most=True),
+    )
+    for form in ("independent", "positive", "negative"):
+        worlds = [world(run, form) for run in range(runs)]
+        for sense, alphas in ((least, (0.01, 0.02, 0.05, 0.1)), (most, (0.01, 0.02, 0.05))):
+            for alpha in alphas:
+                for martingale in ("freedman", "bernoulli"):
+                    row = f"{form}, {'least' if sense is least else 'most'}, {alpha}, {martingale}"
+                    yield "alpha", row, worlds, [sense(alpha)], 10_000, {"martingale": martingale}
+    worlds = [world(run) for run in range(runs)]
+    late = tr.delays
+    for row, sense, delay in (
+        ("both 200 late", least, late.Fixed(200)),
+        ("both 200 late, at most", most, late.Fixed(200)),
+        ("revenue 2,000 late", least, {"revenue": late.Fixed(2000)}),
+        ("guarded 1,000 late, at most", most, {"guarded": late.Fixed(1000)}),
+        ("bad news last, at most", most, {"guarded": late.ByReward(1000, 50)}),
+    ):
+        yield "late", row, worlds, [sense(0.05)], 10_000, {"delay": delay}
+    few = max(2, runs * 60 // 1000)
+    for name, ends, usual, promises in (
+        ("conversion 3-7 %", (0.03, 0.07), 0.05, (least(0.02), least(0.05))),
+        ("complaints .5-4 %", (0.005, 0.04), 0.02, (most(0.1),)),
+    ):
+        worlds = [world(run, ends=ends, baseline=usual) for run in range(few)]
+        for promise in promises:
+            for martingale in ("freedman", "bernoulli"):
+                row = f"{name}, {promise.alpha}, {martingale}"
+                yield "rare", row, worlds, [promise], 100_000, {"martingale": martingale}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--only", help="rows whose name has this")
+    asked = parser.parse_args()
+    head = "| guard | regret | baseline | broken | false bounds | lowest | without | breaks |"
+    table = None
+    for name, row, worlds, promises, horizon, more in tables(asked.runs):
+        if asked.only and asked.only not in f"{name}: {row}":
+            continue
+        if name != table:
+            print(f"\n## {name}\n\n{head}\n{'| --- ' * 8}|", flush=True)
+            table = name
+        began = time.perf_counter()
+        regret, error, share, broken, false, lowest, free, breaks = judge(
+            worlds, promises, horizon, **more
+        )
+        print(
+            f"| {row} | {regret:,.0f} +- {error:.0f} | {share:.2f} | {broken} of {len(worlds)} "
+            f"| {false} | {lowest:.3f} | {free:,.0f} | {breaks:.0%} |",
+            f"<!-- {time.perf_counter() - began:.0f} s -->",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
