@@ -5,6 +5,7 @@ A stream is NumPy's PCG64 in six words, from which NumPy's own distributions dra
 Python), so that a lane draws what its replication draws elsewhere, to the bit.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -241,7 +242,9 @@ class Processor(Backend):
         return np.asarray(array)
 
     def launch(self, kernel: Any, lanes: int, *arguments: Any) -> None:
-        kernel(*arguments)
+        kernel.compile(tuple(map(kernel.typeof_pyval, arguments)))
+        with contextlib.suppress(Exception):  # as on a GPU, where nobody hears of it
+            kernel(*arguments)
 
     def room(self) -> int:
         return 2**62
