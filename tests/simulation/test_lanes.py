@@ -1,5 +1,10 @@
 """Replications side by side, as a GPU plays them: NumPy's draws, and the numbers of threads."""
 
+import functools
+import os
+import signal
+import sys
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +14,9 @@ from numba import njit
 import tightrope as tr
 from tightrope.compiled.lanes import WORDS, Processor, seed_streams
 from tightrope.core.streams import seed_words, stream
-from tightrope.simulation import lanes, run
+from tightrope.simulation import executors, lanes, run
 from tightrope.testing import standard_problems
+from tightrope_papers.experiment import Run
 
 DRAWS = {
     "random": (),
@@ -161,3 +167,73 @@ def test_what_cannot_play_in_lanes_is_refused(processor, monkeypatch):
         tr.simulate(sets, tr.C2UCB(), horizon=10, engine="cuda")
     with pytest.raises(ValueError, match="workers = 3, but engine = 'cuda' plays on one GPU"):
         tr.simulate(PROBLEMS, tr.UCB(), horizon=10, engine="cuda", workers=3)
+
+
+def test_a_figure_plays_on_processors_what_a_gpu_cannot(processor, monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "gpu", lambda: processor)
+    said = []
+    ours = Run("smoke", tmp_path, engine="cuda", say=said.append)
+    one = ours.simulate("arms", PROBLEMS, {"UCB": tr.UCB()}, horizon=20, replications=2)
+    assert not said
+    sets = standard_problems()["sets"]
+    other = ours.simulate("sets", sets, {"C2UCB": tr.C2UCB()}, horizon=20)
+    assert said == [
+        "sets is played by processors: engine = 'cuda' plays compiled policies and problems of "
+        "this library, but C2UCB plays rounds in Python; use engine = 'threads' or 'processes'."
+    ]
+    there = {path.name for path in (tmp_path / "runs").iterdir()}
+    assert there == {"arms", "sets"} and one.regret["UCB"].shape[0] == 2
+    again = Run("smoke", tmp_path).simulate("sets", sets, {"C2UCB": tr.C2UCB()}, horizon=20)
+    assert np.array_equal(again.regret["C2UCB"], other.regret["C2UCB"])
+
+
+def test_without_the_extra_a_sentence_says_so_and_nothing_is_written(monkeypatch, tmp_path):
+    executors.gpu.cache_clear()
+    monkeypatch.setitem(sys.modules, "tightrope.compiled.cuda", None)
+    for play, policy in (
+        (functools.partial(tr.simulate, horizon=9), tr.UCB()),
+        (tr.identify, POLICY),
+    ):
+        with pytest.raises(ValueError, match=r"engine = 'cuda' needs the extra tightrope\[cuda\]"):
+            play(PROBLEMS, policy, engine="cuda", out=tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_what_is_finished_is_kept_where_memory_or_patience_ends(processor, monkeypatch, tmp_path):
+    """The second policy has no room; the same call goes on behind the first. Ctrl-C between two
+    slices ends a run within a second."""
+    monkeypatch.setattr(run, "gpu", lambda: processor)
+    two = {"few": tr.UCB(), "many": tr.Explore(tr.UCB(), floor=0.1)}
+    call = {"horizon": 60, "replications": 3, "engine": "cuda", "out": tmp_path}
+    launch, counted = processor.launch, []
+    monkeypatch.setattr(
+        processor, "launch", lambda kernel, *rest: (counted.append(kernel), launch(kernel, *rest))
+    )
+    rooms = iter([2**40, 100])
+    with monkeypatch.context() as short:
+        short.setattr(processor, "room", lambda: next(rooms))
+        with pytest.raises(ValueError, match="more than the GPU has free"):
+            tr.simulate(PROBLEMS, two, **call)
+    first = counted[0]
+    assert set(counted) == {first}
+    counted.clear()
+    resumed = tr.simulate(PROBLEMS, two, **call)
+    assert first not in counted
+    plain = tr.simulate(PROBLEMS, two, **call | {"engine": "threads", "out": None})
+    for name in two:
+        assert np.array_equal(plain.regret[name], resumed.regret[name])
+
+
+def test_an_interruption_ends_lanes_within_a_second(processor, monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "gpu", lambda: processor)
+    call = {"horizon": 10**9, "replications": 2, "engine": "cuda"}
+    pressed = []
+
+    def press(done, total):
+        if done > 10**4 and not pressed:
+            pressed.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(tr.Interrupted):
+        tr.simulate(PROBLEMS, tr.UCB(), progress=press, **call)
+    assert time.monotonic() - pressed[0] < 1.0

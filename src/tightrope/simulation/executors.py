@@ -380,7 +380,6 @@ Engine = str | Executor
 
 @functools.cache
 def gpu() -> Any:
-    """The GPU of this machine."""
     return library("cuda", "tightrope.compiled.cuda").Device()
 
 

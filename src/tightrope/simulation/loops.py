@@ -606,6 +606,10 @@ class Stopped(Exception):
     """Raised inside a worker after an interruption."""
 
 
+class NotInLanes(ValueError):
+    """Raised before a run, which processors can play and a GPU cannot."""
+
+
 class Interrupted(KeyboardInterrupt):
     """The run was stopped.
 
