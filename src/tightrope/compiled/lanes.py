@@ -84,7 +84,7 @@ def seed_streams(words, seeds):
         next_word(words[:, i])
 
 
-class Target(Protocol):
+class LaneTarget(Protocol):
     """Where lanes are played."""
 
     loop: str  # over the lanes of `words`

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from ..compiled.kernels import jit, python_of
-from ..compiled.lanes import WORDS, Target, seed_streams
+from ..compiled.lanes import WORDS, LaneTarget, seed_streams
 from ..core.policy import Policy, compiled
 from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, WORD, seed_words
 from .loops import NotInLanes, PerProblem, Slices, World
@@ -81,7 +81,7 @@ class Layout:
         self.arrays.append(array)
         return f"a{len(self.arrays) - 1}[{':, ' * (array.ndim - 1)}i]"
 
-    def source(self, target: Target) -> str:
+    def source(self, target: LaneTarget) -> str:
         """Of the function that plays rounds first .. last - 1 of every lane that reached the first
         of them."""
         arguments = [f"p{k}" for k in range(len(self.shared))]
@@ -193,7 +193,7 @@ class Lanes:
     numbers of those that go on, whose arrays are on the target, too.
     """
 
-    def __init__(self, layout: Layout, target: Target, words: np.ndarray, problems: np.ndarray):
+    def __init__(self, layout: Layout, target: LaneTarget, words: np.ndarray, problems: np.ndarray):
         """problems: which of the layout's each lane plays."""
         self.target, self.kernel = target, target.kernel(layout.source(target), layout.loop)
         self.shared = target.send(layout.shared)
@@ -231,7 +231,7 @@ class Lanes:
 
 
 def play_lanes(
-    layout: Layout, target: Target, seed: int, replications: range, rounds: int, slices: Slices
+    layout: Layout, target: LaneTarget, seed: int, replications: range, rounds: int, slices: Slices
 ) -> list[np.ndarray]:
     """The arrays of lanes after all rounds: the rounds reached, and the layout's. Replication r
     plays the layout's problem r modulo their number. As many are played at once as the target has
@@ -265,7 +265,7 @@ def play_lanes(
 
 
 def replicate_in_lanes(
-    experiment: InLanes, name: str, replications: range, slices: Slices, target: Target
+    experiment: InLanes, name: str, replications: range, slices: Slices, target: LaneTarget
 ) -> Rows:
     layout = experiment.layout(name)
     try:
