@@ -31,7 +31,8 @@ PROBLEMS = {
     if getattr(type(problem), "COMPILED", True)
 }
 POLICIES = {name: policy for name, policy in examples().items() if compiled(policy)}
-FEW = "UCB KLUCB BetaThompson Conservative Safe LinUCB SoftUCB LinGapE HOO CKLUCB OSLB".split()
+FEW = ["UCB", "KLUCB", "BetaThompson", "Conservative", "Safe", "LinUCB", "SoftUCB", "LinGapE"]
+FEW += ["HOO", "CKLUCB", "OSLB"]
 first_of = {type(policy).__name__: policy for policy in reversed(POLICIES.values())}
 
 
