@@ -1,6 +1,7 @@
 # make demo: install and show what the library is for.  make test: install with test extras, linters, types and tests, under ten minutes.
 # make test-thorough: the tests marked thorough, which `make test` leaves out (variants of what it runs; minutes).
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
+# make test-gpu: every kernel as code for a GPU, of which `make test-lab` compiles a few; no GPU has to be there (an hour).
 # make test-bounds: the tests of sessions with every index of compiled code checked (minutes).
 # make test-targets: all targets but demo and test, each in a fresh clone (hours); TARGETS=docs for some of them.
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-thorough test-lab test-bounds test-floor test-targets lint review docs dist hooks bench bench-check bench-save clean
+.PHONY: demo test test-thorough test-lab test-gpu test-bounds test-floor test-targets lint review docs dist hooks bench bench-check bench-save clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -32,12 +33,15 @@ BROWSER := command -v chromium chromium-browser google-chrome >/dev/null || sh t
 # Where other libraries run, or old ones, only our own use of what is deprecated is an error.
 LENIENT := -o 'filterwarnings=error::DeprecationWarning:tightrope'
 test-lab: $(VENV)/.installed-lab
-	$(BIN)/python -m pytest $(LENIENT) tests/lab tests/adapters tests/service --durations=10
+	$(BIN)/python -m pytest $(LENIENT) -m 'not matrix' tests/lab tests/adapters tests/service --durations=10
 	TIGHTROPE_TEST_POSTGRES=1 $(BIN)/python -m pytest $(LENIENT) $(ON_POSTGRES:%=tests/service/test_%.py)
 	$(BIN)/python -m pytest $(LENIENT) -m lab  # those of the other folders that `make test` skips
 	$(BIN)/python benchmarks/session_histories.py --seconds 120
 	$(BIN)/python benchmarks/signals.py --calls 10000
 ON_POSTGRES := attacks certificate clock promises  # what a certificate may say does not depend on the database
+
+test-gpu: $(VENV)/.installed-lab
+	$(BIN)/python -m pytest $(LENIENT) -n auto tests/lab/test_cuda.py
 
 # Kernels that check indices are other machine code, so they are kept in a folder of their own.
 test-bounds: $(VENV)/.installed-test
@@ -101,7 +105,7 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-lab: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,service,openfeature,service-test,docs]' build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,cuda,service,openfeature,service-test,docs]' build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps obp==0.4.1 seaborn tqdm  # obp asks for torch
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
 

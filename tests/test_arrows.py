@@ -220,6 +220,7 @@ PRIVATE = {
         tightrope.policies.lipschitz.pooled.SLACK
         tightrope.policies.softucb.inverse_temperature
         tightrope.simulation.executors.shared_workers
+        tightrope.simulation.loops.NotInLanes
         tightrope.simulation.loops.as_worlds
         tightrope.simulation.monitors.TOLERANCE
         tightrope.simulation.run.Meters

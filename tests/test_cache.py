@@ -379,7 +379,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path):
         folder.chmod(mode)
     (shared / "planted.nbc").write_bytes(b"")
     (foreign / "planted.nbc").write_bytes(b"")
-    assert cache._private(own) and cache._private(empty) and cache._private(tmp_path / "new")
+    assert cache.private(own) and cache.private(empty) and cache.private(tmp_path / "new")
     assert (empty.stat().st_mode & 0o777, (tmp_path / "new").stat().st_mode & 0o777) == (
         0o700,
         0o700,
@@ -392,10 +392,10 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path):
             rf"others.* "
             rf"TIGHTROPE_CACHE",
         ):
-            assert not cache._private(folder)
+            assert not cache.private(folder)
     (shared / "inner").mkdir(mode=0o700)  # whose name anybody could give to a folder of theirs
     with pytest.warns(RuntimeWarning, match=rf"{shared}' \(owner"):
-        assert not cache._private(shared / "inner")
+        assert not cache.private(shared / "inner")
 
 
 def test_damaged_files_of_kernels_are_compiled_anew():

@@ -283,6 +283,7 @@ def test_figures_in_the_readme_are_those_of_the_pages_behind_them():
         float(figure_of("peers", rf"^\| {name} [\d.]+ \| UCB \| ([\d.]+) \|"))
         for name in ("tightrope", "NumPy by hand")
     )
+    gpu = float(figure_of("gpu", r"^\| UCB, 10 Bernoulli arms \|.*? ([\d.]+e\d+) \|"))
     durable = figure_of("service", r"^\| durable decisions [^|]+\| [\d,]+/s \| ([\d,]+)/s \|")
     shops, floor, safe, plain = re.findall(
         r"<desc>(\d+) shops, .+ Below (\d+ %) at some time: (\d+) with Safe, (\d+) without.</desc>",
@@ -292,6 +293,7 @@ def test_figures_in_the_readme_are_those_of_the_pages_behind_them():
     figures = (
         f"of {claims} claims in the papers we implement, [{judged} are judged",
         f"takes {ours:.1g} µs, as a loop in C does; [NumPy by hand takes {numpy:.2g}]",
+        f"A prototype on one GPU played [{gpu / 1e9:.3g} billion a second]",
         f"[{durable} durable decisions a second]",
         f"{'none' if safe == '0' else safe} of the {shops} shops in the picture ever fell below the "
         f"floor; without `Safe`, {'all ' * (plain == shops)}{plain} did",

@@ -480,7 +480,7 @@ def play_loop(
     tally = begin(NoMonitor(), run.arms, horizon)
     loop = loop_for(fixed_horizon, policy, problem)
     for first, last in itertools.pairwise([0, *cuts, horizon]):
-        run.state = loop(
+        run.state, _ = loop(
             run.policy,
             run.state,
             run.problem,

@@ -60,8 +60,8 @@ def reproduce(
     engine: Annotated[
         str | None,
         typer.Option(
-            help="threads, processes, dask or ray; default threads, and processes for long runs "
-            "in Python. Results are the same."
+            help="threads, processes, dask, ray or cuda; default threads, and processes for long "
+            "runs in Python. Results are the same."
         ),
     ] = None,
     address: Address = None,
@@ -94,6 +94,7 @@ def reproduce(
             engine=engine,
             address=address,
             progress=meter,
+            say=say,
         )
         if paper == "all":
             from .experiment import reproduce_all, verdicts

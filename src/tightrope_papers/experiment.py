@@ -43,7 +43,7 @@ from tightrope.plots.style import Palette, Picture, picture
 from tightrope.problems.data import DataNotFound
 from tightrope.simulation import store
 from tightrope.simulation.executors import shared_workers
-from tightrope.simulation.loops import as_worlds
+from tightrope.simulation.loops import NotInLanes, as_worlds
 from tightrope.simulation.run import Meters, silent
 
 from . import names
@@ -62,6 +62,7 @@ from .scoring import (
 )
 
 T = TypeVar("T")
+Say = Callable[[str], None]
 Players = Mapping[
     str, Policy | Callable[..., Policy]
 ]  # policies by name, or functions of the problem that make them
@@ -95,7 +96,7 @@ class FigureOutcome:
 @dataclass
 class Run:
     """Scale, folder and seed of a reproduction. engine: None: threads, and processes for long runs
-    in Python."""
+    in Python. say: is told which runs another engine plays, since this one cannot."""
 
     scale: str
     out: pathlib.Path
@@ -105,21 +106,37 @@ class Run:
     engine: str | None = None
     address: str | None = None
     progress: Meters = silent
+    say: Say = lambda line: None
 
     def at(self, *, smoke: T, laptop: T, paper: T) -> T:
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
-    def _shared(self, problem: Problem | Sequence[Problem], rounds: int) -> Arguments:
-        engine = self.engine
-        if engine is None:
-            python = not getattr(type(as_worlds(problem)[0].problem), "COMPILED", True)
-            engine = "processes" if python and rounds >= MANY_ROUNDS else "threads"
-        return {
+    def _played(
+        self,
+        play: Callable[..., T],
+        label: str,
+        problem: Problem | Sequence[Problem],
+        policies: Players,
+        rounds: int,
+        options: Arguments,
+    ) -> T:
+        usual = (
+            "threads"
+            if rounds < MANY_ROUNDS
+            or getattr(type(as_worlds(problem)[0].problem), "COMPILED", True)
+            else "processes"
+        )
+        options = {
             "seed": self.seed,
             "workers": self.workers,
-            "engine": engine,
             "address": self.address,
-        }
+            "out": self.out / "runs" / label,
+        } | options
+        try:
+            return play(problem, policies, **{"engine": self.engine or usual} | options)
+        except NotInLanes as reason:
+            self.say(f"{label} is played by processors: {reason}")
+            return play(problem, policies, **options | {"engine": usual})
 
     def simulate(
         self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any
@@ -127,20 +144,28 @@ class Run:
         """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by
         the same call."""
         rounds = len(policies) * options.get("replications", 1) * options["horizon"]
-        options = self._shared(problem, rounds) | {"progress": self.progress(label)} | options
-        return simulate(problem, policies, out=self.out / "runs" / label, **options)
+        return self._played(
+            simulate,
+            label,
+            problem,
+            policies,
+            rounds,
+            {"progress": self.progress(label)} | options,
+        )
 
     def identify(
         self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any
     ) -> Identification:
         """`tightrope.identify`; what is finished is kept under out/runs/label and found again by
         the same call."""
-        options = (
-            self._shared(problem, 0)
-            | {"progress": self.progress(label, options.get("budget") is not None)}
-            | options
+        return self._played(
+            identify,
+            label,
+            problem,
+            policies,
+            0,
+            {"progress": self.progress(label, options.get("budget") is not None)} | options,
         )
-        return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 
 def find_paper(name: str) -> ModuleType:
@@ -601,7 +626,6 @@ def unit_vector(rng: np.random.Generator, d: int) -> np.ndarray:
 COSTS_FILE = pathlib.Path(__file__).with_name("costs.json")
 RECORD = "all.json"
 FRONT_TITLE = "Structured bandits: the papers' claims, run again"
-Say = Callable[[str], None]
 
 
 def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:

@@ -54,7 +54,7 @@ def count_choices(policy, state, context, rng, hits, draws):
 def learned(policy, problem, rounds=60):
     run = prepare(policy, World(problem), 5, 0, rounds)
     log, tally = new_log(np.array([rounds]), run.arms.number), begin(NoMonitor(), run.arms, 1)
-    state = fixed_horizon(
+    state, _ = fixed_horizon(
         run.policy,
         run.state,
         run.problem,

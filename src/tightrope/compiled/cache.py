@@ -185,7 +185,7 @@ class KernelCache(caching.NullCache):
 def _numba_cache(
     function: Callable[..., object], folder: pathlib.Path
 ) -> caching.FunctionCache | None:
-    if not _private(folder.parent) or not _private(folder):
+    if not private(folder.parent) or not private(folder):
         return None
     with _lock:
         before, config.CACHE_DIR = (
@@ -199,7 +199,7 @@ def _numba_cache(
         finally:
             config.CACHE_DIR = before
     path = pathlib.Path(cache._cache_path)
-    if folder not in path.parents or not _private(
+    if folder not in path.parents or not private(
         path
     ):  # Numba takes another folder where it cannot write to ours
         return None
@@ -208,7 +208,7 @@ def _numba_cache(
 
 
 @functools.cache
-def _private(folder: pathlib.Path) -> bool:
+def private(folder: pathlib.Path) -> bool:
     """Whether nobody else can put files into a folder: what lies there is executed. A new or empty
     one of ours is made so.
 

@@ -5,27 +5,39 @@ device, and what `shared_overload` registered is registered once more, so that a
 method of a policy's class there too.
 """
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numba.core.caching import NullCache
 from numba.core.registry import CPUDispatcher
 from numba.np.random import generator_core
 
+from .cache import (
+    SignatureFiles,
+    cache_directory,
+    module_of,
+    modules_of,
+    private,
+    sources_key,
+    version_of,
+)
 from .kernels import OVERLOADS
 from .lanes import Backend
 
 vars(np).setdefault("row_stack", np.vstack)  # numba-cuda 0.30 imports it, NumPy 2.5 has it no more
 from numba import cuda  # noqa: E402
-from numba.cuda import cgutils, extending, types  # noqa: E402
+from numba.cuda import cgutils, compiler, dispatcher, extending, types  # noqa: E402
 from numba.cuda.descriptor import cuda_target  # noqa: E402
 
 NUMPY = ModuleType("numpy")  # as kernels see it: functions of numbers that numba-cuda has in `math`
 vars(NUMPY).update(vars(np))
-vars(NUMPY).update({name: getattr(math, name) for name in ("exp", "expm1", "log", "log1p", "sqrt")})
+IN_MATH = ("ceil", "exp", "expm1", "floor", "log", "log1p", "sqrt")
+vars(NUMPY).update({name: getattr(math, name) for name in IN_MATH})
 THREADS = 128  # of a block
 STUBS = (generator_core.next_uint64, generator_core.next_uint32, generator_core.next_double)
 OURS = ("tightrope.", "numba.np.random.")  # modules whose plain functions are kernels' helpers
@@ -50,7 +62,7 @@ class Device(Backend):
             )
         self.versions: dict[Callable[..., Any], Any] = {}
         self.registered = 0
-        super().__init__(extending, extending.core_models, cgutils, self.version)
+        super().__init__(extending, extending.core_models, cgutils, self.version, self.compiled)
         cuda_target.typing_context.refresh()
         methods = cuda_target.typing_context._attributes
         methods[types.BaseTuple] = [  # else a named tuple's field `index` is the method of tuples
@@ -109,19 +121,17 @@ class Device(Backend):
 
         return choose_here
 
-    def compiled(self, function: Callable[..., Any]) -> Any:
+    def compiled(self, function: Callable[..., Any], source: str, loop: Any) -> Any:
         self.register()
-        return cuda.jit(self.translated(function))
+        kernel = cuda.jit(self.translated(function))
+        kernel._cache = DeviceCache(source, loop.py_func)
+        return kernel
 
-    def send(self, array: np.ndarray) -> Any:
-        return cuda.to_device(array)
-
-    def send_all(self, value: Any) -> Any:
-        """A nested value with its arrays on the device."""
+    def send(self, value: Any) -> Any:
         if isinstance(value, np.ndarray):
-            return self.send(np.array(value))
+            return cuda.to_device(np.require(value, requirements="W"))
         if isinstance(value, list | tuple):
-            made = [self.send_all(item) for item in value]
+            made = [self.send(item) for item in value]
             return value._make(made) if hasattr(value, "_make") else type(value)(made)
         return value
 
@@ -135,6 +145,41 @@ class Device(Backend):
     def room(self) -> int:
         return int(cuda.current_context().get_memory_info().free)
 
-    def assembly(self, kernel: Any, kinds: Any, capability: tuple[int, int]) -> str:
-        """PTX of a kernel for arguments of these types."""
-        return str(cuda.compile_ptx(kernel.py_func, kinds, cc=capability)[0])
+    def assembly(
+        self, kernel: Any, kinds: Any, capabilities: Sequence[tuple[int, int]]
+    ) -> list[str]:
+        """PTX of a kernel for arguments of these types, for each capability."""
+        library, _ = compiler._compile_pyfunc_with_fixup(
+            kernel.py_func, kinds, device=False, abi="numba", cc=capabilities[0]
+        )
+        return ["\n".join(library.get_asm_strs(cc=each)) for each in capabilities]
+
+
+class DeviceCache(NullCache):
+    """A kernel on disk, beside those of processors: found by its source, the types of its
+    arguments, the generation of the card, and all sources and versions that it is made of."""
+
+    def __init__(self, source: str, loop: Callable[..., Any]) -> None:
+        self.source, self.loop = source, loop
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        files, key = self._place(sig)
+        kept: Any = None if files is None else files.load(key)
+        return None if kept is None else dispatcher._Kernel._rebuild(**kept)
+
+    def save_overload(self, sig: Any, kernel: Any) -> None:
+        """A full disk, or a kernel that is linked with other code, costs the next process time."""
+        files, key = self._place(sig)
+        if files is not None:
+            with contextlib.suppress(OSError, RuntimeError):
+                files.save(key, kernel._reduce_states())
+
+    def _place(self, kinds: Sequence[Any]) -> tuple[SignatureFiles | None, object]:
+        modules = {__name__, module_of(self.loop)}.union(*map(modules_of, kinds))
+        sources = None if None in modules else sources_key(frozenset(cast("set[str]", modules)))
+        generation = dispatcher.get_current_device().compute_capability
+        key = self.source, tuple(map(str, kinds)), tuple(generation), version_of("numba-cuda")
+        folder = cache_directory() / str(sources) / "cuda"
+        if sources is None or not (private(folder.parent.parent) and private(folder.parent)):
+            return None, key
+        return (SignatureFiles(folder, "lanes"), key) if private(folder) else (None, key)

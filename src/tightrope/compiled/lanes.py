@@ -5,8 +5,9 @@ A stream is NumPy's PCG64 in six words, from which NumPy's own distributions dra
 Python), so that a lane draws what its replication draws elsewhere, to the bit.
 """
 
+import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numba import extending, njit, types
@@ -83,16 +84,45 @@ def seed_streams(words, seeds):
         next_word(words[:, i])
 
 
-class Backend:
-    """What is compiled for: how functions of Numba and of this file are said to its compiler.
-
-    device: the compiled form of a Python function that kernels call.
-    """
+class LaneTarget(Protocol):
+    """Where lanes are played."""
 
     loop: str  # over the lanes of `words`
 
-    def __init__(self, extending: Any, models: Any, cgutils: Any, device: Callable[..., Any]):
+    def kernel(self, source: str, loop: Any) -> Any:
+        """The compiled function `lanes` of a source that calls `loop`."""
+        ...
+
+    def send(self, value: Any) -> Any:
+        """A nested value with its arrays where kernels read them."""
+        ...
+
+    def fetch(self, array: Any) -> np.ndarray: ...
+
+    def launch(self, kernel: Any, lanes: int, *arguments: Any) -> None: ...
+
+    def room(self) -> int:
+        """Free bytes."""
+        ...
+
+
+class Backend:
+    """What targets share: how functions of Numba and of this file are said to a compiler.
+
+    device: the compiled form of a Python function that kernels call. compiled: the kernel of a
+    function that takes lanes, of a source and its loop.
+    """
+
+    def __init__(
+        self,
+        extending: Any,
+        models: Any,
+        cgutils: Any,
+        device: Callable[..., Any],
+        compiled: Callable[[Callable[..., Any], str, Any], Any],
+    ):
         self.kernels: dict[tuple[str, Any], Any] = {}
+        self.compiled = compiled
 
         @extending.register_model(StreamType)
         class _Stream(models.StructModel):
@@ -144,29 +174,8 @@ class Backend:
         if (source, loop) not in self.kernels:
             scope = self.names | {"loop": loop}
             exec(source, scope)
-            self.kernels[source, loop] = self.compiled(scope["lanes"])
+            self.kernels[source, loop] = self.compiled(scope["lanes"], source, loop)
         return self.kernels[source, loop]
-
-    def compiled(self, function: Callable[..., Any]) -> Any:
-        """The kernel of a Python function that takes lanes."""
-        raise NotImplementedError
-
-    def send(self, array: np.ndarray) -> Any:
-        raise NotImplementedError
-
-    def send_all(self, value: Any) -> Any:
-        """A nested value with its arrays where the target reads them."""
-        raise NotImplementedError
-
-    def fetch(self, array: Any) -> np.ndarray:
-        raise NotImplementedError
-
-    def launch(self, kernel: Any, lanes: int, *arguments: Any) -> None:
-        raise NotImplementedError
-
-    def room(self) -> int:
-        """Free bytes."""
-        raise NotImplementedError
 
     @staticmethod
     def _from_words(of_words: Any) -> Any:
@@ -226,22 +235,21 @@ class Processor(Backend):
     loop = "range(words.shape[2])"
 
     def __init__(self) -> None:
-        super().__init__(extending, models, cgutils, self.compiled)
+        device = njit(error_model="numpy", nogil=True)
+        super().__init__(
+            extending, models, cgutils, device, lambda function, source, loop: device(function)
+        )
 
-    def compiled(self, function: Callable[..., Any]) -> Any:
-        return njit(error_model="numpy", nogil=True)(function)
-
-    def send(self, array: np.ndarray) -> Any:
-        return array
-
-    def send_all(self, value: Any) -> Any:
+    def send(self, value: Any) -> Any:
         return value
 
     def fetch(self, array: Any) -> np.ndarray:
         return np.asarray(array)
 
     def launch(self, kernel: Any, lanes: int, *arguments: Any) -> None:
-        kernel(*arguments)
+        kernel.compile(tuple(map(kernel.typeof_pyval, arguments)))
+        with contextlib.suppress(Exception):  # as on a GPU, where nobody hears of it
+            kernel(*arguments)
 
     def room(self) -> int:
         return 2**62

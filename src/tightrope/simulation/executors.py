@@ -27,13 +27,12 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import connection, resource_tracker
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from ..compiled.cache import cache_directory
 from ..core import checks
 from ..core.types import Arguments
+from .lanes import replicate_in_lanes
 from .loops import Slices
-from .store import CODE, Chunk, Replicable, Rows, Store
+from .store import CODE, Chunk, Replicable, Rows, Store, stacked
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
@@ -63,11 +62,10 @@ class RunRecipe:
             return stored
         numbers = range(chunk.first, chunk.last)
         if self.target is None:
-            each = [self.experiment.replicate(chunk.name, r, slices) for r in numbers]
+            rows = stacked([self.experiment.replicate(chunk.name, r, slices) for r in numbers])
         else:
             experiment: Any = self.experiment
-            each = experiment.replicate_in_lanes(chunk.name, numbers, slices, self.target)
-        rows = {key: np.stack([one[key] for one in each]) for key in each[0]}
+            rows = replicate_in_lanes(experiment, chunk.name, numbers, slices, self.target)
         if self.store is not None:
             self.store.write(
                 chunk,
@@ -382,7 +380,6 @@ Engine = str | Executor
 
 @functools.cache
 def gpu() -> Any:
-    """The GPU of this machine."""
     return library("cuda", "tightrope.compiled.cuda").Device()
 
 

@@ -624,8 +624,8 @@ def fixed_horizon(
     policy_rng,
     delay_rng,
 ):
-    """Play rounds first .. last - 1 and return the state. Splitting a run into several calls
-    changes nothing."""
+    """Play rounds first .. last - 1 and return the state and `last`. Splitting a run into several
+    calls changes nothing."""
     total, row = log.total[0], log.row[0]
     for t in range(first, last):
         state = deliver(pending, policy, state, t)
@@ -645,12 +645,12 @@ def fixed_horizon(
             pending, policy, state, context, rewarded_arms(action, reward), reward, t, delay_rng
         )
     log.total[0], log.row[0] = total, row
-    return state
+    return state, last
 
 
 @jit
 def until_stop(
-    policy, state, problem, log, first, last, may_stop, problem_rng, noise_rng, policy_rng
+    policy, state, problem, log, may_stop, first, last, problem_rng, noise_rng, policy_rng
 ):
     """Play rounds first .. last - 1, or fewer if the policy may stop and has its answer; return the
     state and the rounds played so far."""
@@ -683,6 +683,10 @@ class Stopped(Exception):
     """Raised inside a worker after an interruption."""
 
 
+class NotInLanes(ValueError):
+    """Raised before a run, which processors can play and a GPU cannot."""
+
+
 class Interrupted(KeyboardInterrupt):
     """The run was stopped.
 
@@ -699,10 +703,15 @@ class Interrupted(KeyboardInterrupt):
 
 class Slices:
     """Hands out loop ends so that one call lasts about SLICE_SECONDS; shared by the workers of one
-    policy."""
+    policy. least: rounds of a call."""
 
-    def __init__(self, stopping: Callable[[], bool], advance: Callable[[int], None]) -> None:
-        self.size, self.stopping, self.advance = FIRST_SLICE, stopping, advance
+    def __init__(
+        self,
+        stopping: Callable[[], bool],
+        advance: Callable[[int], None],
+        least: int = FIRST_SLICE,
+    ) -> None:
+        self.size, self.least, self.stopping, self.advance = least, least, stopping, advance
 
     def run(self, play: Play, rounds: int) -> int:
         """Call play until `rounds` are done or it plays fewer than asked; returns how many were
@@ -719,7 +728,7 @@ class Slices:
             if elapsed < SLICE_SECONDS / 2 and last - first == self.size:
                 self.size *= 4 if elapsed < SLICE_SECONDS / 8 else 2
             elif elapsed > 2 * SLICE_SECONDS:
-                self.size = max(FIRST_SLICE, self.size // 2)
+                self.size = max(self.least, self.size // 2)
             first = played
             if played < last:
                 break
@@ -798,7 +807,7 @@ def to_horizon(
 
     def play(first: int, last: int) -> int:
         try:
-            run.state = loop(
+            run.state, played = loop(
                 policy,
                 run.state,
                 run.problem,
@@ -818,7 +827,7 @@ def to_horizon(
                 f"delay had more than {pending.heap.size} rewards open at once, its `longest`; "
                 "run it with another seed."
             )
-        return last
+        return int(played)
 
     return log, tally, play
 
@@ -832,7 +841,7 @@ def to_stop(run: Replication, may_stop: bool) -> tuple[RunLog, Play]:
     def play(first: int, last: int) -> int:
         try:
             run.state, played = loop(
-                policy, run.state, run.problem, log, first, last, may_stop, *run.streams
+                policy, run.state, run.problem, log, may_stop, first, last, *run.streams
             )
         except WrongAction as wrong:
             raise ValueError(sentence(wrong, run.policy, run.problem, run.arms)) from None

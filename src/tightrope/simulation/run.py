@@ -34,6 +34,7 @@ from .executors import (
     number_of_workers,
     open_workers,
 )
+from .lanes import check_lanes
 from .loops import Progress, Slices, Stopped
 from .store import Chunk, Replicable, Rows, open_store, plan_chunks
 
@@ -185,12 +186,10 @@ def run_experiment(
 ) -> Outcome:
     """Play replications begin .. replications - 1 that are not in the run folder `out` yet. On
     Ctrl-C what has finished is returned."""
-    if engine == "cuda" and not hasattr(experiment, "replicate_in_lanes"):
-        raise ValueError(
-            f"engine = 'cuda' plays simulations and identifications, no {experiment.kind}; use "
-            "engine = 'threads'."
-        )
-    target = gpu() if engine == "cuda" else None
+    target = None
+    if engine == "cuda":
+        target = gpu()
+        check_lanes(experiment)
     plan = plan_chunks(
         experiment,
         replications,

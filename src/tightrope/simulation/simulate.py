@@ -6,20 +6,19 @@ import functools
 import math
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiled.lanes import Backend
 from ..core import checks, files
 from ..core.files import standard_error
 from ..core.policy import Delay, Monitor, Policy, Problem, label
 from ..core.registry import ORDERS, check_question, policy_to_spec
 from ..core.streams import PROBLEM, stream
-from ..core.types import JsonObject, Tally
+from ..core.types import JsonObject, State, Tally
 from ..core.verbs import (
     begin,
     evidence,
@@ -38,11 +37,12 @@ from ..results import ANSWERS, Identification, Result
 from . import stopping, store
 from .delays import Late, as_delay
 from .executors import Engine, shared_workers
-from .lanes import Layout, check_lanes, lane, play_lanes, until_stop_in_lane
+from .lanes import LaneRefused, Layout, lane
 from .loops import (
     AtOnce,
     Interrupted,
     Pending,
+    PendingRewards,
     PerProblem,
     Progress,
     Replication,
@@ -60,9 +60,10 @@ from .loops import (
     prepare,
     to_horizon,
     to_stop,
+    until_stop,
 )
 from .run import Outcome, run_experiment, showing
-from .store import Rows
+from .store import Rows, stacked
 
 R = TypeVar("R", Result, Identification)
 ROUNDING = 1e-9  # of the largest mean, each round
@@ -146,32 +147,33 @@ class FixedHorizon(OnWorlds):
     def layout(self, name: str) -> Layout:
         runs = []
         for r, world in enumerate(self.worlds):
-            policy, monitor, pending = (
-                self.policies[name][r],
-                self.monitors[name][r],
-                self._pending(world),
-            )
-            check_lanes(policy, world.problem, pending)
+            policy, monitor = self.policies[name][r], self.monitors[name][r]
             run = prepare(policy, world, self.seed, r, self.rounds)
             tally = begin(monitor, run.arms, self.checkpoints.size)
             log = new_log(self.checkpoints, run.arms.number)
-            runs.append((policy, run.state, run.problem, pending, monitor, tally, log))
-        return Layout(runs, WRITTEN)
+            runs.append((policy, run.state, run.problem, self._pending(world), monitor, tally, log))
+        return Layout(fixed_horizon, runs, WRITTEN)
 
-    def replicate_in_lanes(
-        self, name: str, replications: range, slices: Slices, target: Backend
-    ) -> list[Rows]:
-        layout = self.layout(name)
-        arrays = play_lanes(
-            layout, fixed_horizon, target, self.seed, replications, self.rounds, slices
-        )
-        tallies, logs = layout.part(5, arrays), layout.part(6, arrays)
-        rows = []
-        for i, r in enumerate(replications):
-            tally = tallies._make(array[..., i] for array in tallies)
-            log = logs._replace(regret=logs.regret[:, i], pulls=logs.pulls[:, i])
-            rows.append(self._rows(name, self.worlds[r % self.period].problem, log, tally))
-        return rows
+    def rows_of_lanes(
+        self,
+        name: str,
+        replications: range,
+        layout: Layout,
+        reached: np.ndarray,
+        arrays: Sequence[np.ndarray],
+    ) -> Rows:
+        pending, tally, log = (layout.part(k, arrays) for k in (3, 5, 6))
+        if isinstance(pending, PendingRewards) and (lost := pending.counts["lost"][0]).any():
+            raise LaneRefused(lost.argmax())
+        regret = log.regret.T.copy()
+        for i in np.flatnonzero((regret.min(axis=1) < 0.0) | ~np.isfinite(regret[:, -1])):
+            world = self.worlds[replications[i] % self.period]
+            _check_regret(regret[i], self.checkpoints, name, world.problem)
+        return {"regret": regret, "pulls": log.pulls.T.astype(np.int64)} | {
+            f"watched.{field}": np.moveaxis(array, -1, 0).copy()
+            for field, array in tally._asdict().items()
+            if array.size
+        }
 
 
 # What lanes write of policy, state, problem, pending rewards, monitor, tally and log.
@@ -491,55 +493,69 @@ class UntilStop(OnWorlds):
         return {"max_rounds" if self.may_stop else "budget": self.rounds, "seed": self.seed}
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        run = prepare(
+        run = self._prepared(name, replication)
+        log, play = to_stop(run, self.may_stop)
+        played = slices.run(play, self.rounds)
+        return self._rows(name, replication, run.problem, run.state, log.pulls, played)
+
+    def _prepared(self, name: str, replication: int) -> Replication:
+        return prepare(
             self.policies[name][replication],
             self.worlds[replication % self.period],
             self.seed,
             replication,
             None if self.may_stop else self.rounds,
         )
-        log, play = to_stop(run, self.may_stop)
-        return self._rows(run, log.pulls, slices.run(play, self.rounds), replication)
 
-    def _rows(self, run: Replication, pulls: np.ndarray, played: int, replication: int) -> Rows:
-        arm, support = int(recommend(run.policy, run.state)), evidence(run.policy, run.state)
-        context = observe(run.problem, 0, stream(self.seed, replication, PROBLEM))
-        truth = np.array([mean(run.problem, context, k) for k in range(run.arms.number)])
+    def _rows(
+        self,
+        name: str,
+        replication: int,
+        problem: Problem,
+        state: State,
+        pulls: np.ndarray,
+        played: int,
+    ) -> Rows:
+        policy = self.policies[name][replication]
+        arm, support = int(recommend(policy, state)), evidence(policy, state)
+        context = observe(problem, 0, stream(self.seed, replication, PROBLEM))
+        truth = np.array([mean(problem, context, k) for k in range(pulls.size)])
         return {
             "arm": np.array(arm),
             "rounds": np.array(played),
             "pulls": pulls.astype(np.int64),
-            "stopped": np.array(bool(stopped(run.policy, run.state))),
+            "stopped": np.array(bool(stopped(policy, state))),
             "gap_bound": np.array(support["gap_bound"]),
             "error": np.array(support["error"]),
             "correct": np.array(
-                bool(truth[arm] >= truth.max() - tolerance(run.policy) - IDENTIFY_ROUNDING)
+                bool(truth[arm] >= truth.max() - tolerance(policy) - IDENTIFY_ROUNDING)
             ),
         }
 
-    def replicate_in_lanes(
-        self, name: str, replications: range, slices: Slices, target: Backend
-    ) -> list[Rows]:
-        firsts, runs = [], []
+    def layout(self, name: str) -> Layout:
+        runs = []
         for r, world in enumerate(self.worlds):
-            policy = self.policies[name][r]
-            check_lanes(policy, world.problem, None)
-            run = prepare(policy, world, self.seed, r, None if self.may_stop else self.rounds)
-            log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
-            played = np.zeros(1, dtype=np.int64)
-            firsts.append(run)
-            runs.append((policy, run.state, run.problem, log, self.may_stop, played))
-        layout = Layout(runs, (False, True, False, WRITTEN[-1], False, True))
-        arrays = play_lanes(
-            layout, until_stop_in_lane, target, self.seed, replications, self.rounds, slices
-        )
-        states, logs, ended = (layout.part(k, arrays) for k in (1, 3, 5))
+            run = self._prepared(name, r)
+            log = new_log(np.zeros(0, dtype=np.int64), world.arms.number)
+            runs.append((run.policy, run.state, run.problem, log, self.may_stop))
+        return Layout(until_stop, runs, (False, True, False, WRITTEN[-1], False))
+
+    def rows_of_lanes(
+        self,
+        name: str,
+        replications: range,
+        layout: Layout,
+        reached: np.ndarray,
+        arrays: Sequence[np.ndarray],
+    ) -> Rows:
+        states, log = layout.part(1, arrays), layout.part(3, arrays)
         rows = []
         for i, r in enumerate(replications):
-            first = firsts[r % self.period]
-            run = replace(first, state=lane(states, i), problem=private(first.problem))
-            rows.append(self._rows(run, logs.pulls[:, i], ended[0, i], r))
-        return rows
+            problem = private(self.worlds[r % self.period].problem)
+            rows.append(
+                self._rows(name, r, problem, lane(states, i), log.pulls[:, i], int(reached[i]))
+            )
+        return stacked(rows)
 
 
 def identify(

@@ -397,6 +397,10 @@ MOST_CHUNKS = 40  # per policy: the grain of resuming and of sharing work
 Rows = dict[str, np.ndarray]  # what replications leave behind, by name
 
 
+def stacked(each: Sequence[Rows]) -> Rows:
+    return {key: np.stack([one[key] for one in each]) for key in each[0]}
+
+
 class Replicable(Protocol):
     """Something to replicate under several names, usually policies. It is sent to workers whole."""
 
