@@ -880,7 +880,8 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
                 "be lost, such as alpha = 0.05."
             )
         return policy
-    values, means, promised = spec.promised_values, spec.baseline_means, {"alpha": spec.alpha}
+    values, means = spec.promised_values, spec.baseline_means
+    promised: dict[str, Any] = {"alpha": spec.alpha}
     if values is not None:
         promised = {
             "promises": [{"alpha": spec.alpha, "segment": "each"}],

@@ -146,7 +146,7 @@ class Agent:
         counts = self.counts
         return counts[SELECTED_ARM] if counts[SELECTED] == counts[DECIDED] else None
 
-    def learn(self, arm: int, reward: float) -> bool:
+    def learn(self, arm: int, reward: float | np.ndarray) -> bool:
         """Learn the reward of the last decision; False: `play` did not make it, or it is answered,
         or of another arm."""
         if self.selected() != arm:
@@ -195,7 +195,7 @@ class CompiledAgent(Agent):
         self.play = call  # type: ignore[method-assign]
         return call()
 
-    def learn(self, arm: int, reward: float) -> bool:
+    def learn(self, arm: int, reward: float | np.ndarray) -> bool:
         call = self._call(_learn, None, types.int64, kind_of_reward(reward))
         self.learn = call  # type: ignore[method-assign]
         return bool(call(arm, reward))

@@ -276,7 +276,7 @@ class Session:
         described = describe_arms(features, points, distances, dimension, oracle, horizon)
         check_features(policy, described)
         self.metrics = metrics_of(policy)
-        described = described._replace(metrics=self.metrics and tuple(self.metrics))
+        described = described._replace(metrics=tuple(self.metrics) if self.metrics else None)
         self.policy = policy = with_rewards(policy, described)
         check_fit(policy, described)
         if type(policy).TRAITS.stops:
@@ -1808,7 +1808,7 @@ class Session:
         name: object
         arm, waiting = action, None
         if isinstance(action, int):
-            name, waiting = called(action), self.metrics and set(range(len(self.metrics)))
+            name, waiting = called(action), set(range(len(self.metrics))) if self.metrics else None
         else:
             name, waiting = tuple(map(called, action.tolist())), set(action.tolist())
             p, error, arm = for_each(p, action), for_each(error, action), locked(action)
@@ -1951,13 +1951,15 @@ class Session:
         for entry in expired:
             if book.is_open(entry):
                 assert self.default_reward is not None
-                if entry.waiting is None:
-                    step(entry, entry.decision.arm, self.default_reward, "expired")
-                else:
-                    missing = dict.fromkeys(sorted(entry.waiting), self.default_reward)
-                    if self.metrics:
-                        given = rewards_by_metric(self.metrics, "default", self.default_reward)
-                        missing = {part: given[part] for part in missing}
+                default = self.default_reward
+                if entry.waiting is None and isinstance(default, float):
+                    step(entry, entry.decision.arm, default, "expired")
+                elif entry.waiting is not None:
+                    by_metric = list(default.values()) if isinstance(default, dict) else []
+                    missing = {
+                        part: default if isinstance(default, float) else by_metric[part]
+                        for part in sorted(entry.waiting)
+                    }
                     step(entry, *entry.part_of_set(missing, "expired"))
         while (
             self.apply == "in order"

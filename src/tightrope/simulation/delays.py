@@ -132,11 +132,9 @@ def as_delay(value: object, metrics: Collection[str]) -> Late | None:
             f"delay = {checks.show(value)} is not a delay; pass None or one such as "
             "delays.Fixed(100)."
         )
-    if value is None or not metrics:
-        return value
-    return tuple(
-        value.get(name, Fixed(0)) if isinstance(value, dict) else value for name in metrics
-    )
+    if isinstance(value, dict):
+        return tuple(value.get(name, Fixed(0)) for name in metrics)
+    return (value,) * len(metrics) if value is not None and metrics else value
 
 
 def most_open(delay: Late, horizon: int, in_order: bool) -> int:

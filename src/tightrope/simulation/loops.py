@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numba import literal_unroll, types
@@ -309,7 +309,7 @@ class PendingRewards(NamedTuple):
 
 def new_pending(delay: Late, in_order: bool, horizon: int, world: World) -> "Pending":
     if world.arms.oracle is not None:
-        return PendingSets(delay, in_order, [])
+        return PendingSets(cast(Delay, delay), in_order, [])
     metrics, metric, values = world.arms.metrics, None, None
     n = most_open(delay, horizon, in_order)
     if metrics is not None:
@@ -320,9 +320,8 @@ def new_pending(delay: Late, in_order: bool, horizon: int, world: World) -> "Pen
     ]
     counts = np.zeros(len(metrics or "1"), dtype=COUNTS).view(np.recarray)
     due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
-    return PendingRewards(
-        delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room, metric, values
-    )
+    first = delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n)
+    return PendingRewards._make((*first, *room, metric, values))
 
 
 def check_room(delay: Late, in_order: bool, horizon: int, shown: Context) -> None:
@@ -398,7 +397,7 @@ def _takes_metrics(policy):
     return lambda policy: answer
 
 
-def learns_metrics(numba_type: types.Type) -> bool:
+def learns_metrics(numba_type: Any) -> bool:
     kind = getattr(numba_type, "instance_class", None)
     return getattr(kind, "METRICS", False) or (
         kind is not None and any(map(learns_metrics, numba_type.types))

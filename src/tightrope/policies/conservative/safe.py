@@ -458,7 +458,7 @@ def SafeSegments(
             "baseline_means was given, and inner has a baseline_mean for all segments; leave one "
             "of them out."
         )
-    given = {
+    given: Arguments = {
         name: field.decode(getattr(inner, name))
         for name, field in Safe.FIELDS.items()
         if name not in ("alpha", "baseline_mean")
