@@ -392,7 +392,8 @@ def new_part(policy: Any, arms: Arms, p: int) -> ArmLedger:
     place, (delta, kappa, omega, share) = policy.places[p], policy.terms[p]
     low, high, sigma = values_of(policy, arms.rewards)
     if place[METRIC] > 0:
-        low, high, sigma = [*list(opened(policy.metrics).values())[place[METRIC]], math.nan][:3]
+        low, high, *said = list(opened(policy.metrics).values())[place[METRIC]]
+        sigma = said[0] if said else (high - low) / 2.0 if math.isfinite(high) else math.nan
     if place[SENSE] < 0:
         low, high = -high, -low
     known = policy.known[place[METRIC]]
