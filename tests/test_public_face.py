@@ -204,6 +204,7 @@ def instances(folder):
         "tr.LowerBound": tr.lipschitz_lower_bound(many, points=many, lipschitz=1.0),
         "tr.PairedComparison": result.compare(),
         "tr.Plan": tr.plan([0.1, 0.9], epsilon=0.2, delta=0.1, replications=2),
+        "tr.Promise": tr.Promise("conversion", alpha=0.02, segment="each"),
         "tr.Result": result,
         "tr.Scaled": tr.scale(np.arange(60.0).reshape(20, 3)),
         "tr.Session": session,

@@ -53,7 +53,7 @@ class Settings:
 # Metrics and structured logs. Neither holds contexts, subjects or keys.
 
 
-class Metrics:
+class ServiceMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         at: JsonObject = {"registry": self.registry}
@@ -96,8 +96,8 @@ class Metrics:
 
 
 @functools.cache
-def metrics() -> Metrics:
-    return Metrics()
+def metrics() -> ServiceMetrics:
+    return ServiceMetrics()
 
 
 def start_logs() -> None:

@@ -9,6 +9,7 @@ import pytest
 import tightrope as tr
 from tightrope.core.verbs import Context
 from tightrope.policies.conservative.ledger import SLOPES
+from tightrope.policies.conservative.promises import sense_of
 
 K, B = 4, 1
 ENDS = {"revenue": (0.0, 2.0), "conversion": (0.0, 1.0), "cost": (-1.0, 4.0)}
@@ -35,7 +36,7 @@ class Twin:
     """The ledger of one promise in the specification's units: y = s (x - w) / R in [0, 1]."""
 
     def __init__(self, promise, delta, arms=K):
-        (low, high), self.s = ENDS[promise.metric or "revenue"], promise.sense
+        (low, high), self.s = ENDS[promise.metric or "revenue"], sense_of(promise)
         self.metric, self.R, self.arms = promise.metric or "revenue", high - low, arms
         self.w = low if self.s > 0 else high
         if promise.alpha is None:

@@ -44,7 +44,7 @@ def true_budgets(worlds, result, promise):
     budgets = []
     for problem, pulls in zip(worlds, result.pulls["safe"], strict=True):
         values, b = problem.values[1], guards.baseline_of(problem.means)
-        sense = promise.sense
+        sense = code.sense_of(promise)
         budgets.append(sense * (pulls @ values - (1 - sense * 0.05) * ROUNDS * values[b]))
     return np.array(budgets)
 

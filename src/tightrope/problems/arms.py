@@ -310,8 +310,9 @@ class Metrics(Problem):
 
     Parameters
     ----------
-    **metrics : Bernoulli or Gaussian
-        By name, `revenue=Bernoulli(..), conversion=Bernoulli(..)`, all of as many arms.
+    metrics : dict of Bernoulli or Gaussian
+        By name, all of as many arms; `Metrics(revenue=Bernoulli(..), conversion=Bernoulli(..))`
+        says the same.
     coupling : float in [-1, 1]
         How the noise of each metric follows that of the first, which must then be of the same kind:
         1 the same, 0 independent, -1 the opposite; default 0.

@@ -27,7 +27,13 @@ from ..core.verbs import (
     value_or,
 )
 from ..numerics.counts import is_checkpoint
-from ..policies.conservative.promises import Promise, metric_of, promises_given
+from ..policies.conservative.promises import (
+    Promise,
+    line_of,
+    metric_of,
+    promises_given,
+    sense_of,
+)
 
 # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no
 # arm safe
@@ -183,7 +189,7 @@ def lines_of(promises: list[Stored], metrics: tuple[str, ...] | None) -> np.ndar
         segment = -1 if promise.segment is None else promise.segment
         if segment == "each":
             raise ValueError("segment = 'each' has no budget here; name each segment by itself.")
-        lines.append([m, promise.sense, *promise.line[:2], segment])
+        lines.append([m, sense_of(promise), *line_of(promise)[:2], segment])
     return np.array(lines, dtype=np.float64)
 
 

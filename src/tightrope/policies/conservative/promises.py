@@ -104,7 +104,7 @@ class Promise:
         checks.real("share", self.share, above=0.0)
 
     def __repr__(self) -> str:
-        given = self.given()
+        given = given_of(self)
         first = [repr(given.pop("metric"))] if "metric" in given else []
         return (
             f"Promise({', '.join(first + [f'{name}={value!r}' for name, value in given.items()])})"
@@ -123,25 +123,27 @@ class Promise:
         where = "each segment" if self.segment == "each" else f"segment {self.segment}"
         return said if self.segment is None else f"{said} in {where}"
 
-    def given(self) -> Stored:
-        return {
-            item.name: getattr(self, item.name)
-            for item in fields(self)
-            if getattr(self, item.name) != item.default
-        }
 
-    @property
-    def sense(self) -> int:
-        return -1 if self.at_most or self.ceiling is not None else 1
+def given_of(promise: Promise) -> Stored:
+    return {
+        item.name: getattr(promise, item.name)
+        for item in fields(promise)
+        if getattr(promise, item.name) != item.default
+    }
 
-    @property
-    def line(self) -> tuple[float, float, float]:
-        """kappa, omega and 1 - kappa."""
-        if self.alpha is None:
-            level = self.floor if self.ceiling is None else self.ceiling
-            assert level is not None
-            return 0.0, self.sense * level, 1.0
-        return 1.0 - self.sense * self.alpha, 0.0, self.sense * self.alpha
+
+def sense_of(promise: Promise) -> int:
+    return -1 if promise.at_most or promise.ceiling is not None else 1
+
+
+def line_of(promise: Promise) -> tuple[float, float, float]:
+    """kappa, omega and 1 - kappa."""
+    if promise.alpha is not None:
+        share = sense_of(promise) * promise.alpha
+        return 1.0 - share, 0.0, share
+    level = promise.floor if promise.ceiling is None else promise.ceiling
+    assert level is not None
+    return 0.0, sense_of(promise) * level, 1.0
 
 
 def promises_given(name: str, value: object) -> list[Stored]:
@@ -159,7 +161,7 @@ def promises_given(name: str, value: object) -> list[Stored]:
                 f"{name} has {checks.show(item)}, which is not a promise; give Promise(alpha=0.05)."
             )
         made.append(item if isinstance(item, Promise) else Promise(**item))
-    return [item.given() for item in made]
+    return [given_of(item) for item in made]
 
 
 def metrics_given(name: str, value: object) -> dict[str, list[float]] | None:
@@ -286,8 +288,8 @@ def stored_promises(stored: Stored) -> Stored:
                 f"baseline_mean of {promise.metric or 'the reward'} is missing, which a promise "
                 "over all rounds needs beside one of a segment; give it for every segment."
             )
-        places.append([m, promise.sense, scope, ledgers, rows, scope == EACH or learns, 1])
-        terms.append([stored["delta"] * promise.share / parts, *promise.line])
+        places.append([m, sense_of(promise), scope, ledgers, rows, scope == EACH or learns, 1])
+        terms.append([stored["delta"] * promise.share / parts, *line_of(promise)])
         ledgers, rows = ledgers + number, rows + (n if learns else number)
     if not any(place[METRIC] == 0 and place[SENSE] > 0 and place[SCOPE] < 0 for place in places):
         places.append([0, 1, ALL, ledgers, rows, by_segment, 0])  # for the objective's bounds only
@@ -304,9 +306,9 @@ def check_ends(metrics: Mapping[str, Sequence[float]], promises: Sequence[Promis
     for promise in promises:
         name = promise.metric or next(iter(metrics), "")
         low, high = metrics[name][:2] if name in metrics else (0.0, 0.0)
-        if math.isinf(high if promise.sense < 0 else low) or (math.isinf(high) and low < 0.0):
+        if math.isinf(high if sense_of(promise) < 0 else low) or (math.isinf(high) and low < 0.0):
             raise ValueError(
-                f"{name!r} has no {'upper' if promise.sense < 0 else 'lower'} end, so an open "
+                f"{name!r} has no {'upper' if sense_of(promise) < 0 else 'lower'} end, so an open "
                 f"decision could cost anything; give metrics={{{name!r}: (least, most)}}."
             )
 
@@ -331,13 +333,13 @@ def scope_of(promise: Promise, n: int) -> int:
 
 def check_level(promise: Promise, means: np.ndarray) -> None:
     """Refuse what the baseline itself would break. means: of the baseline in its segments."""
-    kappa, omega, _ = promise.line
+    kappa, omega, _ = line_of(promise)
     if kappa == 0.0 and np.isnan(means).any():
         raise ValueError(
             f"baseline_mean of {promise.metric or 'the reward'} is missing, which a ceiling or a "
             "floor needs; give what the baseline has on average."
         )
-    worst = promise.sense * means - kappa * promise.sense * means - omega
+    worst = sense_of(promise) * means - kappa * sense_of(promise) * means - omega
     if (worst < 0.0).any():
         k = int(np.nanargmin(worst))
         raise ValueError(

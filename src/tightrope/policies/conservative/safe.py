@@ -13,10 +13,10 @@ they change.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import Given, StateOf, Stored, derived, document, integer, opened
@@ -430,7 +430,7 @@ class SafePromises(Guarding):
 
 
 def SafeSegments(
-    inner: Safe, *, segments: int, baseline_means: ArrayLike | None = None
+    inner: Safe, *, segments: int, baseline_means: Sequence[float] | None = None
 ) -> SafePromises:
     """The promise of a `Safe` for each of several segments by itself.
 
@@ -440,13 +440,18 @@ def SafeSegments(
         Its parameters hold in every segment; its delta is shared by all of them.
     segments : int >= 1
         How many there are; every round then names its own, `Context(segment=2)`.
-    baseline_means : (n,) float array or None
+    baseline_means : list of n floats or None
         What the baseline is known to earn in each, in place of Safe's baseline_mean.
 
     Returns
     -------
     SafePromises
         With `Promise(alpha=.., segment="each")`.
+
+    Raises
+    ------
+    ValueError
+        Where inner is no `Safe`, or the baseline's means are given twice.
     """
     if type(inner) is not Safe:
         raise ValueError(
