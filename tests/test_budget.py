@@ -2,7 +2,8 @@
 
 Limits are lowered with every step that removes something; lines are not counted, since longer lines
 would hide them. They rise only by what a feature was granted beforehand: engine="cuda" may take 600
-statements, of which it has 349, 286 in files of its own, 2 in compiled and 61 in simulation.
+statements, of which it has 428, 365 in files of its own, 2 in compiled and 61 in simulation; several
+promises 350 in policies and session, of which they have 346, and what their problems and delays are.
 """
 
 import ast
@@ -17,22 +18,22 @@ LIMITS = {
     "adapters": (130, 18, 12, 3),
     "cli": (543, 83, 37, 4),
     "compiled": (570, 65, 53, 4),
-    "core": (1150, 78, 140, 9),
+    "core": (1171, 79, 145, 9),
     "evaluation": (1166, 74, 77, 7),
     "logs": (1462, 69, 85, 5),
-    "numerics": (2082, 71, 171, 9),
+    "numerics": (2089, 71, 172, 9),
     "papers": (3902, 387, 281, 35),
     "plots": (565, 35, 57, 3),
-    "policies": (5059, 575, 405, 66),
-    "problems": (857, 59, 51, 4),
-    "service": (6206, 511, 517, 30),
-    "session": (2836, 157, 194, 10),
-    "gpu": (286, 30, 28, 3),
-    "simulation": (1785, 180, 131, 11),
+    "policies": (5347, 574, 421, 66),
+    "problems": (903, 59, 52, 4),
+    "service": (6208, 511, 517, 30),
+    "session": (2894, 158, 195, 10),
+    "gpu": (365, 35, 36, 3),
+    "simulation": (1871, 185, 133, 11),
     "solvers": (855, 26, 52, 3),
     "top": (890, 90, 80, 6),
 }
-TESTS = 21_857
+TESTS = 22_305
 GPU = ("cuda.py", "lanes.py")  # files of engine="cuda", which came later, in a room of their own
 
 

@@ -68,6 +68,9 @@ def _numbers(report: dict[str, Any]) -> dict[str, Any]:
             found |= {f"{key}.{inner}": item for inner, item in _numbers(value).items()}
         elif isinstance(value, str):
             found[key] = value
+        elif key == "promises":
+            for i, line in enumerate(value):
+                found |= {f"{key}.{i}.{inner}": item for inner, item in _numbers(line).items()}
         else:
             array = np.atleast_1d(np.asarray(value, dtype=np.float64)).reshape(-1)
             finite = np.isfinite(array)
