@@ -307,6 +307,7 @@ WRONG = {
             segments=2,
         ),
     ),
+    "alpha was given beside": (lambda: safe(tr.Promise(alpha=0.1), alpha=0.1),),
     "which is not a promise": (lambda: safe(0.05),),
     "'martingale', which alone": (lambda: safe(tr.Promise(alpha=0.1), bound="confidence"),),
 }

@@ -205,6 +205,8 @@ def declared(cls: type) -> tuple[dict[str, Field], dict[str, DerivedField]]:
                 raise TypeError(
                     f"{cls.__name__}.{name} needs a field such as real(default=1.0) as its value."
                 )
+    for name in getattr(cls, "WITHOUT", ()):  # of a parent's, what the class has no use for
+        del fields[name]
     return fields, others
 
 

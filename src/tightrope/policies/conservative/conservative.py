@@ -29,7 +29,7 @@ from ...core.fields import Given, choice
 from ...core.policy import policy, preset
 from ...numerics.counts import argmax, largest, one_hot
 from .guarantee import (
-    OnePromise,
+    Guaranteed,
     bound_round,
     check_round,
     close_round,
@@ -82,7 +82,7 @@ INTERVAL_INDEX, ROUNDS_INDEX = range(2)
         },
     ),
 )
-class Conservative(OnePromise):
+class Conservative(Guaranteed):
     """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the
     baseline's.
 

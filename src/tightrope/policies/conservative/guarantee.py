@@ -82,6 +82,8 @@ class Guaranteed(Policy):
     baseline: Given[int | None, int] = integer(
         default=None, least=0, none="every round brings its own"
     )
+    baseline_mean: Given[float | None, float] = real(default=None, least=0, none="learn it")
+    alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
     sigma: Given[float | None, float] = real(
         default=None, least=0, none="half the range of rewards, else 1"
@@ -121,19 +123,6 @@ class Guaranteed(Policy):
     )
     open: Given[Literal["nothing", "lower"], int] = choice("nothing", "lower", default="nothing")
 
-    def reward_range(self):
-        return declared_range(self)
-
-    def with_rewards(self, arms):
-        return with_range(self, arms)
-
-
-class OnePromise(Guaranteed):
-    """Parameters of a guarantee about the reward, relative to the baseline's."""
-
-    baseline_mean: Given[float | None, float] = real(default=None, least=0, none="learn it")
-    alpha: float = real(default=0.05, above=0, below=1)
-
     @staticmethod
     def complete(stored: Stored) -> Stored:
         check_premises(stored)
@@ -142,6 +131,12 @@ class OnePromise(Guaranteed):
             {name: stored[name] for name in ("baseline_mean", "baseline_floor", "true_means")},
         )
         return stored
+
+    def reward_range(self):
+        return declared_range(self)
+
+    def with_rewards(self, arms):
+        return with_range(self, arms)
 
 
 def declared_range(policy: Any) -> tuple[float, float]:

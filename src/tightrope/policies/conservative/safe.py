@@ -39,7 +39,6 @@ from ..bases import Wrapper
 from .guarantee import (
     TOLERANCE,
     Guaranteed,
-    OnePromise,
     bound_round,
     check_means,
     check_premises,
@@ -202,7 +201,7 @@ class Guarding(Guaranteed, Wrapper):
         },
     ),
 )
-class Safe(Guarding, OnePromise):
+class Safe(Guarding):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in
     `Conservative`.
 
@@ -221,7 +220,14 @@ class Safe(Guarding, OnePromise):
         inner = arguments.get("inner")
         if is_policy(inner) and accepts(inner) == ("sets",):
             return SafeSets
-        return SafePromises if arguments.get("promises") is not None else None
+        if arguments.get("promises") is None:
+            return None
+        if "alpha" in arguments:
+            raise ValueError(
+                "alpha was given beside promises, which say what is promised; give one of them, as "
+                "promises=[Promise(alpha=0.05), ..]."
+            )
+        return SafePromises
 
     def init(self, arms):
         return SafeState(new_state(self, arms), init(self.inner, arms))
@@ -304,12 +310,13 @@ class SafePromises(Guarding):
     """
 
     METRICS = True  # takes several in one reward
+    WITHOUT = ("alpha",)  # which each promise has
     promises: Given[Any, np.ndarray] = document(..., "a list of promises", promises_given, list)
     metrics: Given[Any, np.ndarray] = document(
         None, "a dict of (lowest, highest), or None (the reward alone)", metrics_given, dict | None
     )
     segments: int = integer(default=1, least=1, most=10**6)
-    baseline_mean: Given[Any, np.ndarray] = document(
+    baseline_mean: Given[Any, np.ndarray] = document(  # type: ignore[assignment]
         None, "a number, numbers by segment, a dict of these by metric, or None", means_given, Any
     )
     places: np.ndarray = derived()
