@@ -350,7 +350,7 @@ def check_round(policy: Guaranteed, state: Independent | LinearLedger, context: 
     if (
         context.baseline is not None
         and context.baseline_mean is None
-        and math.isnan(state.ledger["mean"][0])
+        and math.isnan(state.ledger["known"][0])
         and isinstance(state, Independent)
     ):
         raise ValueError(

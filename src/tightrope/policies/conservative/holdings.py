@@ -86,7 +86,7 @@ def holdings_of(policy: Any, kept: ArmLedger | SetState, alpha: float | None) ->
 
 
 def mean_of(policy: Any, kept: ArmLedger | SetState) -> float:
-    return policy.baseline_mean if isinstance(kept, SetState) else float(kept.ledger["mean"][0])
+    return policy.baseline_mean if isinstance(kept, SetState) else float(kept.ledger["known"][0])
 
 
 def holdings_of_promises(policy: Any, state: Promises) -> Explanation:
@@ -123,7 +123,7 @@ def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanati
         if isinstance(kept, LinearLedger) and not kept.fixed
         else None
     )
-    mean_is_read = math.isnan(kept.ledger[0].mean) and means_are_known(policy, kept)
+    mean_is_read = math.isnan(kept.ledger[0].known) and means_are_known(policy, kept)
     # a round of zeros stands for the next one, which the bound does not look at
     context = Context(
         features, None, 0 if policy.baseline < 0 else None, 0.0 if mean_is_read else None
@@ -134,9 +134,9 @@ def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanati
     )
     ledger = kept.ledger[0]
     bound += max(float(ledger.low * ledger.explored) - own_bound(policy, kept, context), 0.0)
-    if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and not math.isnan(ledger.mean):
+    if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and not math.isnan(ledger.known):
         bound += float(ledger.baseline_open) * (
-            ledger.mean - ledger.low
+            ledger.known - ledger.low
         )  # what is known of open rounds of the baseline
     return bound, open_decisions(policy, kept)
 

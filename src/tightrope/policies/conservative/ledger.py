@@ -92,7 +92,7 @@ LEDGER = np.dtype(
         ("kappa", "f8"),  # sum mu >= kappa sum mu_b + omega t is promised
         ("omega", "f8"),
         ("share", "f8"),  # 1 - kappa: share mu_b - omega is what a round of the baseline adds
-        ("mean", "f8"),  # known mean of the baseline; NaN: learned, or by round
+        ("known", "f8"),  # known mean of the baseline; NaN: learned, or by round
         ("floor", "f8"),  # of the baseline's mean in rounds to come; NaN: by `floor_of`
         ("slope", "f8"),  # position of the best slope of the sum
         (
@@ -137,7 +137,7 @@ Ledger: TypeAlias = Annotated[
         kappa=Derived,
         omega=Derived,
         share=Derived,
-        mean=Derived,
+        known=Derived,
         floor=Derived,
         slope=Slope,
         bounded=Finite,
@@ -266,7 +266,7 @@ class Terms(NamedTuple):
     kappa: float
     omega: float
     share: float
-    mean: float
+    known: float
     floor: float
 
 
@@ -315,7 +315,7 @@ def baseline_of(policy, context, ledger):
     """This round's baseline arm and its known mean (NaN: unknown). `admit` refuses a round without
     one."""
     arm = value_or(context.baseline, policy.baseline)
-    return arm, value_or(context.baseline_mean, ledger.mean)
+    return arm, value_or(context.baseline_mean, ledger.known)
 
 
 @lean
@@ -324,7 +324,7 @@ def floor_of(context, ledger):
     if not math.isnan(ledger.floor):
         return ledger.floor
     changes = not math.isnan(value_or(context.baseline_mean, math.nan))
-    return 0.0 if changes else ledger.mean
+    return 0.0 if changes else ledger.known
 
 
 @lean
