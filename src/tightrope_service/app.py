@@ -26,7 +26,7 @@ from .board import PATH, router as board
 from .commands import compile_common
 from .database import MOST_REWRITTEN, Database
 from .errors import MICROSECONDS, Refused, not_valid
-from .http import FastRoutes, LimitedProtocol, Limits, refusal
+from .http import FastRoute, FastRoutes, LimitedProtocol, Limits, refusal
 from .service import Histories, Service
 from .settings import Settings, logger, start_logs
 from .transfer import rewrite_owed
@@ -168,8 +168,8 @@ async def _outage(request: Request, error: Exception) -> Response:
 async def _internal(request: Request, error: Exception) -> Response:
     logger().error("request failed", error=type(error).__name__, exc_info=error)
     refused = Refused(500, "The service met an error of its own; its log says more.")
-    of_flags = request.url.path.startswith(ofrep.PATH)
-    return ofrep.internal(refused) if of_flags else refusal(refused)
+    route = ofrep.FlagRoute if request.url.path.startswith(ofrep.PATH) else FastRoute
+    return route.refuse(request, refused)
 
 
 # `tightrope serve`: the application on a port, until it is told to stop.

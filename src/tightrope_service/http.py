@@ -230,7 +230,8 @@ class FastRoute(APIRoute):
     """A route whose endpoint takes parts of the path (text), at most one model as body, the request
     itself, and `service`; its key may "decide"."""
 
-    def refuse(self, request: Request, error: Refused) -> Response:
+    @staticmethod
+    def refuse(request: Request, error: Refused) -> Response:
         """The answer to a request that is refused."""
         return refusal(error)
 

@@ -38,25 +38,22 @@ class Evaluation(BaseModel):
     )
 
 
+def refuse(request: Request, error: Refused) -> Response:
+    if error.status in PASSED_ON:
+        return refusal(error)
+    key, status = request.path_params.get("name"), error.status
+    failed = {"errorDetails": error.message} if status == 500 else failure(error, key)
+    return answer(failed, status if status in (404, 500) else 400)
+
+
 class FlagRoute(FastRoute):
-    def refuse(self, request: Request, error: Refused) -> Response:
-        if error.status in PASSED_ON:
-            return refusal(error)
-        if error.status == 500:
-            return internal(error)
-        failed = failure(error, request.path_params.get("name"))
-        return answer(failed, 404 if error.status == 404 else 400)
-
-
-def internal(error: Refused) -> Response:
-    return answer({"errorDetails": error.message}, 500)
+    refuse = staticmethod(refuse)
 
 
 def failure(error: Refused, key: str | None) -> JsonObject:
-    code = CODES.get(error.field or "", "INVALID_CONTEXT")
-    code = {404: "FLAG_NOT_FOUND", 422: code}.get(error.status, "GENERAL")
-    named = {} if key is None else {"key": key}
-    return named | {"errorCode": code, "errorDetails": error.message}
+    codes = {404: "FLAG_NOT_FOUND", 422: CODES.get(error.field or "", "INVALID_CONTEXT")}
+    about = {"errorCode": codes.get(error.status, "GENERAL"), "errorDetails": error.message}
+    return about if key is None else {"key": key} | about
 
 
 router = APIRouter(
@@ -71,8 +68,7 @@ FAILURES = {400: described("FlagRefusal"), 500: described("FlagFailure")}
 async def evaluate_flag(name: Name, evaluation: Evaluation, service: Served) -> Response:
     """A decision of the experiment of this name. The value is the arm's id, as JSON where the ids
     of all its arms are numbers, truth values or objects."""
-    context = evaluation.context or {}
-    return answer(await service.ask(name, lambda at: evaluate(at, context)))
+    return answer(await service.ask(name, lambda at: evaluate(at, evaluation.context or {})))
 
 
 FAST = [*router.routes]  # the next reads the database, whose outage only FastAPI answers
@@ -89,10 +85,9 @@ async def evaluate_flags(request: Request, evaluation: Evaluation, service: Serv
     them: decisions are deferred, so that each counts once it is activated."""
     key, context = request.state.key, evaluation.context or {}
 
-    def if_sticky(transaction: Transaction) -> JsonObject | None:
-        experiment = transaction.experiment
-        wanted = experiment.spec.sticky is not None and experiment.status == "running"
-        return evaluate(transaction, context, deferred=True) if wanted else None
+    def if_sticky(at: Transaction) -> JsonObject | None:
+        wanted = at.experiment.spec.sticky is not None and at.experiment.status == "running"
+        return evaluate(at, context, deferred=True) if wanted else None
 
     async def one(name: str) -> JsonObject | None:
         try:
@@ -170,6 +165,5 @@ def values(arms: tuple[str, ...]) -> JsonObject:
     kinds = {type(value) for value in read}
     if kinds == {int, float}:
         read = [float(value) for value in read]
-    elif kinds not in ({bool}, {int}, {float}, {dict}):
-        return {}
-    return dict(zip(arms, read, strict=True))
+    alike = kinds <= {int, float} or kinds in ({bool}, {dict})
+    return dict(zip(arms, read, strict=True)) if alike else {}
