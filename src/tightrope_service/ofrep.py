@@ -23,8 +23,8 @@ PASSED_ON = (401, 403, 413, 429, 503)  # statuses of which the protocol says no 
 CODES = {"targetingKey": "TARGETING_KEY_MISSING", "the request": "PARSE_ERROR"}  # by field
 
 
-class Evaluation(BaseModel):
-    """For whom, and with what is known of them."""
+class FlagRequest(BaseModel):
+    """A question which value a flag has."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"context": {"targetingKey": "user-77", "country": "de"}}]}
@@ -65,10 +65,10 @@ FAILURES = {400: described("FlagRefusal"), 500: described("FlagFailure")}
 @router.post(
     "/{name}", responses=replies("FlagAnswer", 404) | FAILURES | {404: described("FlagRefusal")}
 )
-async def evaluate_flag(name: Name, evaluation: Evaluation, service: Served) -> Response:
+async def evaluate_flag(name: Name, asked: FlagRequest, service: Served) -> Response:
     """A decision of the experiment of this name. The value is the arm's id, as JSON where the ids
     of all its arms are numbers, truth values or objects."""
-    return answer(await service.ask(name, lambda at: evaluate(at, evaluation.context or {})))
+    return answer(await service.ask(name, lambda at: evaluate(at, asked.context or {})))
 
 
 FAST = [*router.routes]  # the next reads the database, whose outage only FastAPI answers
@@ -80,10 +80,10 @@ FAST = [*router.routes]  # the next reads the database, whose outage only FastAP
     | FAILURES
     | {304: {"description": "the answer is the one that If-None-Match names"}},
 )
-async def evaluate_flags(request: Request, evaluation: Evaluation, service: Served) -> Response:
+async def evaluate_flags(request: Request, asked: FlagRequest, service: Served) -> Response:
     """Running experiments that are sticky, for one subject. Who asks for all flags has not shown
     them: decisions are deferred, so that each counts once it is activated."""
-    key, context = request.state.key, evaluation.context or {}
+    key, context = request.state.key, asked.context or {}
 
     def if_sticky(at: Transaction) -> JsonObject | None:
         wanted = at.experiment.spec.sticky is not None and at.experiment.status == "running"
