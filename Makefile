@@ -101,11 +101,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,service,openfeature]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,service]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-lab: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,cuda,service,openfeature,service-test,docs]' build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lab,dask,ray,cuda,service,service-test,docs]' build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps obp==0.4.1 seaborn tqdm  # obp asks for torch
 	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
 

@@ -21,12 +21,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import RedirectResponse
 
-from . import JsonObject, keys, routes
+from . import JsonObject, keys, ofrep, routes
 from .board import PATH, router as board
 from .commands import compile_common
 from .database import MOST_REWRITTEN, Database
 from .errors import MICROSECONDS, Refused, not_valid
-from .http import FastRoutes, LimitedProtocol, Limits, refusal
+from .http import FastRoute, FastRoutes, LimitedProtocol, Limits, refusal
 from .service import Histories, Service
 from .settings import Settings, logger, start_logs
 from .transfer import rewrite_owed
@@ -38,6 +38,7 @@ DAY = 24 * 3600 * MICROSECONDS
 ROUTERS = (
     routes.experiments_router,
     routes.decisions_router,
+    ofrep.router,
     routes.reading_router,
     routes.segments_router,
     routes.rollout_router,
@@ -97,7 +98,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         },
         middleware=[
             Middleware(Limits, most_bytes=settings.most_bytes, access_log=settings.access_log),
-            Middleware(FastRoutes, routes=routes.decisions_router.routes),
+            Middleware(FastRoutes, routes=[*routes.decisions_router.routes, *ofrep.FAST]),
         ],
     )
     app.state.service = served
@@ -166,7 +167,9 @@ async def _outage(request: Request, error: Exception) -> Response:
 
 async def _internal(request: Request, error: Exception) -> Response:
     logger().error("request failed", error=type(error).__name__, exc_info=error)
-    return refusal(Refused(500, "The service met an error of its own; its log says more."))
+    refused = Refused(500, "The service met an error of its own; its log says more.")
+    route = ofrep.FlagRoute if request.url.path.startswith(ofrep.PATH) else FastRoute
+    return route.refuse(request, refused)
 
 
 # `tightrope serve`: the application on a port, until it is told to stop.

@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from . import JsonObject
-from .errors import Refused, RepeatedName, not_valid, once_each
+from .errors import Refused, RepeatedName, once_each
 from .keys import Key, Role
 from .log import Author
-from .requests import TEXT, BatchRequest
+from .requests import TEXT, BatchRequest, invalid_request
 from .service import Service
 from .settings import logger, metrics
 
@@ -227,8 +227,13 @@ FastAnswer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class FastRoute(APIRoute):
-    """A route whose endpoint takes parts of the path (text), at most one model as body, and
-    `service`; its key may "decide"."""
+    """A route whose endpoint takes parts of the path (text), at most one model as body, the request
+    itself, and `service`; its key may "decide"."""
+
+    @staticmethod
+    def refuse(request: Request, error: Refused) -> Response:
+        """The answer to a request that is refused."""
+        return refusal(error)
 
     def get_route_handler(self) -> FastAnswer:
         hints = get_type_hints(self.endpoint)
@@ -242,12 +247,14 @@ class FastRoute(APIRoute):
             name: model.read if issubclass(model, BatchRequest) else model.model_validate_json
             for name, model in models.items()
         }
-        parts = [name for name in names if name not in models and name != "service"]
+        parts = [name for name in names if hints[name] is str]
+        whole = [name for name in names if hints[name] is Request]
 
         async def handle(request: Request) -> Response:
             try:
                 checked_key = await check_key(request, "decide")
                 arguments: JsonObject = {name: request.path_params[name] for name in parts}
+                arguments |= dict.fromkeys(whole, request)
                 for name, read in readers.items():
                     arguments[name] = read(await request.body())
                     if isinstance(arguments[name], BatchRequest):
@@ -256,17 +263,13 @@ class FastRoute(APIRoute):
                     **arguments, service=request.app.state.service
                 )
             except Refused as error:
-                return refusal(error)
+                return self.refuse(request, error)
             except ClientDisconnect:
-                return refusal(
-                    Refused(400, "The connection was closed before the request had ended.")
+                return self.refuse(
+                    request, Refused(400, "The connection was closed before the request had ended.")
                 )
             except ValidationError as error:
-                return refusal(
-                    not_valid(
-                        error.errors(include_url=False, include_input=False, include_context=False)
-                    )
-                )
+                return self.refuse(request, invalid_request(error))
             return answer
 
         return handle

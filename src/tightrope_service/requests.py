@@ -173,9 +173,11 @@ def _alone(model: type[Strict], item: object) -> Strict | Refused:
     try:
         return model.model_validate(item)
     except ValidationError as error:
-        return not_valid(
-            error.errors(include_url=False, include_input=False, include_context=False)
-        )
+        return invalid_request(error)
+
+
+def invalid_request(error: ValidationError) -> Refused:
+    return not_valid(error.errors(include_url=False, include_input=False, include_context=False))
 
 
 class DecisionBatch(BatchRequest):

@@ -1,7 +1,6 @@
 """The edge: what a request, a database or a client far away may do wrong without harm to others."""
 
 import asyncio
-import logging
 import time
 
 import httpx
@@ -10,7 +9,7 @@ import sqlalchemy as sa
 from running import PRICES, error, full, until
 
 from tightrope_service import keys, log, writer
-from tightrope_service.client import Client, Rejected, Unavailable
+from tightrope_service.client import Client, Rejected
 from tightrope_service.http import Limits
 from tightrope_service.settings import metrics
 
@@ -306,42 +305,6 @@ def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
 )
 def test_a_batch_that_is_not_one_is_refused_as_a_whole(served, body):
     error(served("POST", f"{EXPERIMENT}/decisions:batch", body, "decide"), 422)
-
-
-# OpenFeature --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        Rejected(410, "gone", "It is too late.", None),
-        Unavailable("Nobody answers."),
-        RuntimeError("closed"),
-    ],
-)
-def test_tracking_never_raises(trouble, monkeypatch, caplog):
-    from openfeature.evaluation_context import EvaluationContext
-    from openfeature.track import TrackingEventDetails
-
-    from tightrope_service.openfeature import TightropeProvider
-
-    provider, sent = TightropeProvider("http://127.0.0.1:9", "tr_x"), []
-
-    def send(client, *given, **more):
-        sent.append((client.attempts, client.timeout))
-        raise trouble
-
-    monkeypatch.setattr(Client, "_send", send)
-    provider._last["price", "user-1"] = "a"
-    with caplog.at_level(logging.WARNING):
-        provider.track("price", EvaluationContext("user-1"), TrackingEventDetails(value=0.5))
-    assert str(trouble) in caplog.text and "price" in caplog.text and "user-1" not in caplog.text
-    ((attempts, seconds),) = sent
-    assert attempts * seconds <= 2.0 and provider.client.attempts * provider.client.timeout > 2.0
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        provider.track("price", None)
-    assert "targeting key" in caplog.text
 
 
 def test_the_client_names_what_a_session_has_and_it_has_not():

@@ -26,9 +26,9 @@ ROOMS = (
     "board_view",
     "board",
     "routes",
+    "ofrep",
     "webhooks",
     "client",
-    "openfeature",
     "app",
     "cli",
 )

@@ -23,7 +23,10 @@ BODIES = {
     ("post", "/v1/webhooks"): {"url": "https://192.0.2.1/", "experiments": ["price"]},
 }
 OPEN_TO_ALL = {"/healthz", "/readyz", "/metrics", "/v1/public-key"}
-LISTS = {"/v1/experiments", "/v1/audit", "/v1/webhooks"}
+FLAGS = "/ofrep/v1/evaluate/flags"
+LISTS = {("get", f"/v1/{what}") for what in ("experiments", "audit", "webhooks")} | {
+    ("post", FLAGS)
+}
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def test_no_route_shows_or_changes_another_experiment(two):
             continue
         query = "?arm=low" if concrete.endswith("/evaluate") else ""
         answer = two(method.upper(), concrete + query, body, "admin shop")
-        if method == "get" and path in LISTS:
+        if (method, path) in LISTS:
             assert answer.status_code == 200 and "price" not in answer.text
         else:
             assert answer.status_code == 403, (method, path, answer.status_code, answer.text)
