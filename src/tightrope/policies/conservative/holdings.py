@@ -135,8 +135,8 @@ def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanati
     ledger = kept.ledger[0]
     bound += max(float(ledger.low * ledger.explored) - own_bound(policy, kept, context), 0.0)
     if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and not math.isnan(ledger.known):
-        bound += float(ledger.baseline_open) * (
-            ledger.known - ledger.low
+        bound += float(
+            ledger.baseline_open * (ledger.known - ledger.low)
         )  # what is known of open rounds of the baseline
     return bound, open_decisions(policy, kept)
 
