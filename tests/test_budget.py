@@ -3,7 +3,7 @@
 Limits are lowered with every step that removes something; lines are not counted, since longer lines
 would hide them. They rise only by what a feature was granted beforehand: engine="cuda" may take 600
 statements, of which it has 428, 365 in files of its own, 2 in compiled and 61 in simulation; several
-promises 350 in policies and session, of which they have 346, and what their problems and delays are.
+promises 350 in policies and session, all of which they have, and what their problems and delays are.
 """
 
 import ast
@@ -26,7 +26,7 @@ LIMITS = {
     "plots": (565, 35, 57, 3),
     "policies": (5351, 574, 420, 66),
     "problems": (903, 59, 52, 4),
-    "service": (6207, 510, 513, 30),
+    "service": (6206, 510, 513, 30),
     "session": (2894, 158, 195, 10),
     "gpu": (365, 35, 36, 3),
     "simulation": (1871, 185, 133, 11),

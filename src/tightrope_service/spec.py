@@ -883,12 +883,9 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
     values, means = spec.promised_values, spec.baseline_means
     promised: dict[str, Any] = {"alpha": spec.alpha}
     if values is not None:
-        promised = {
-            "promises": [{"alpha": spec.alpha, "segment": "each"}],
-            "segments": len(values),
-        }
-        if means is not None:
-            promised["baseline_mean"] = [means[value] for value in values]
+        known = {} if means is None else {"baseline_mean": [means[value] for value in values]}
+        promise = {"alpha": spec.alpha, "segment": "each"}
+        promised = {"promises": [promise], "segments": len(values)} | known
     return find("Safe")(policy, **(parameters | promised | spec.guarantee))
 
 
