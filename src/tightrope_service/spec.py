@@ -884,8 +884,7 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
     promised: dict[str, Any] = {"alpha": spec.alpha}
     if values is not None:
         known = {} if means is None else {"baseline_mean": [means[value] for value in values]}
-        promise = {"alpha": spec.alpha, "segment": "each"}
-        promised = {"promises": [promise], "segments": len(values)} | known
+        promised = {"promises": [promised | {"segment": "each"}], "segments": len(values)} | known
     return find("Safe")(policy, **(parameters | promised | spec.guarantee))
 
 
