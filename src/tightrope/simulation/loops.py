@@ -381,7 +381,8 @@ def deliver_pending(pending, policy, state, t):
             entry_or_none(pending.segment, slot),
         )
         reward = value_among(pending.values, pending.metric, slot, pending.reward[slot])
-        state = update(policy, state, context, pending.arm[slot], told(policy, reward))
+        action = pending.arm[slot]
+        state = update(policy, state, context, action, told(policy, action, reward))
     return state
 
 
@@ -404,15 +405,17 @@ def learns_metrics(numba_type: Any) -> bool:
     )
 
 
-def told(policy, reward):
-    return reward if takes_metrics(policy) else metric_value(reward, 0)
+def told(policy, action, reward):
+    """What a policy is told of a reward: the objective's value where it takes no metrics."""
+    several = np.ndim(action) > 0 or takes_metrics(policy)
+    return reward if several else metric_value(reward, 0)
 
 
 @shared_overload(told, PART, inline="always")
-def _told(policy, reward):
-    if learns_metrics(policy):
-        return lambda policy, reward: reward
-    return lambda policy, reward: metric_value(reward, 0)
+def _told(policy, action, reward):
+    if hasattr(action, "dtype") or learns_metrics(policy):
+        return lambda policy, action, reward: reward
+    return lambda policy, action, reward: metric_value(reward, 0)
 
 
 def value_among(values, metric, slot, reward):
@@ -537,14 +540,14 @@ def send(pending, policy, state, context, action, reward, t, rng):
         return python_of(one)(pending, policy, state, context, action, reward, t, rng)
     if isinstance(pending, PendingSets):
         return send_sets(pending, policy, state, context, action, reward, t, rng)
-    return update(policy, state, context, action, told(policy, reward))
+    return update(policy, state, context, action, told(policy, action, reward))
 
 
 @shared_overload(send, PART, inline="always")
 def _send(pending, policy, state, context, action, reward, t, rng):
     if pending.instance_class is AtOnce:
         return lambda pending, policy, state, context, action, reward, t, rng: update(
-            policy, state, context, action, told(policy, reward)
+            policy, state, context, action, told(policy, action, reward)
         )
     single = isinstance(pending[pending.fields.index("metric")], types.NoneType)
     one = send_pending if single else send_metrics
@@ -660,7 +663,9 @@ def until_stop(
         state = commit(policy, state, context, action)
         reward = play(problem, context, action, noise_rng)
         note(log.pulls, action)
-        state = update(policy, state, context, rewarded_arms(action, reward), told(policy, reward))
+        state = update(
+            policy, state, context, rewarded_arms(action, reward), told(policy, action, reward)
+        )
         t += 1
     return state, t
 

@@ -50,6 +50,7 @@ from .ledger import (
     SAFE_OTHER,
     TWO_STEP,
     UNSAFE,
+    UNSAID,
     Bounds,
     Premises,
     Terms,
@@ -350,7 +351,7 @@ def check_round(policy: Guaranteed, state: Independent | LinearLedger, context: 
     if (
         context.baseline is not None
         and context.baseline_mean is None
-        and math.isnan(state.ledger["known"][0])
+        and state.ledger["known"][0] == UNSAID
         and isinstance(state, Independent)
     ):
         raise ValueError(

@@ -18,8 +18,10 @@ from .ledger import (
     LOWER,
     MARTINGALE,
     SUBGAUSSIAN,
+    UNSAID,
     baseline_of,
     budget_bound,
+    known_mean,
     part,
     value_of,
 )
@@ -86,7 +88,7 @@ def holdings_of(policy: Any, kept: ArmLedger | SetState, alpha: float | None) ->
 
 
 def mean_of(policy: Any, kept: ArmLedger | SetState) -> float:
-    return policy.baseline_mean if isinstance(kept, SetState) else float(kept.ledger["known"][0])
+    return policy.baseline_mean if isinstance(kept, SetState) else float(known_mean(kept.ledger[0]))
 
 
 def holdings_of_promises(policy: Any, state: Promises) -> Explanation:
@@ -123,7 +125,7 @@ def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanati
         if isinstance(kept, LinearLedger) and not kept.fixed
         else None
     )
-    mean_is_read = math.isnan(kept.ledger[0].known) and means_are_known(policy, kept)
+    mean_is_read = kept.ledger[0].known == UNSAID and means_are_known(policy, kept)
     # a round of zeros stands for the next one, which the bound does not look at
     context = Context(
         features, None, 0 if policy.baseline < 0 else None, 0.0 if mean_is_read else None
@@ -134,7 +136,7 @@ def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanati
     )
     ledger = kept.ledger[0]
     bound += max(float(ledger.low * ledger.explored) - own_bound(policy, kept, context), 0.0)
-    if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and not math.isnan(ledger.known):
+    if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and ledger.known > UNSAID:
         bound += float(
             ledger.baseline_open * (ledger.known - ledger.low)
         )  # what is known of open rounds of the baseline

@@ -24,6 +24,7 @@ from .ledger import (
     LOWER,
     MARTINGALE,
     ORACLE,
+    UNSAID,
     Bounds,
     Ledger,
     Slope,
@@ -176,7 +177,7 @@ def mean_bound(state, arm, pulls, total, upper):
 def counted_open(state, policy, arm):
     """Open decisions of an arm whose reward will be learned from; rounds of a baseline whose mean
     is learned are among them."""
-    learned = arm == policy.baseline and math.isnan(state.ledger[0].known)
+    learned = arm == policy.baseline and state.ledger[0].known == UNSAID
     return state.open[arm] + (state.ledger[0].conserved_open if learned else 0.0)
 
 

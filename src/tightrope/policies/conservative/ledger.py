@@ -45,6 +45,7 @@ LINEAR, INDEPENDENT = range(2)
 COUNT_NOTHING, LOWER = range(2)
 OWN, SAFE_OTHER, BASELINE, UNSAFE = range(4)
 ANY_REWARD = (-math.inf, math.inf)
+UNSAID = -math.inf  # in a ledger, where NaN would make it another than itself
 EVENTS = ("ucb", "safe-other", "baseline", "unsafe")
 SLOPES = np.array(
     [0.002 * math.exp(i * math.log(2000.0) / 31.0) for i in range(32)]
@@ -92,8 +93,8 @@ LEDGER = np.dtype(
         ("kappa", "f8"),  # sum mu >= kappa sum mu_b + omega t is promised
         ("omega", "f8"),
         ("share", "f8"),  # 1 - kappa: share mu_b - omega is what a round of the baseline adds
-        ("known", "f8"),  # known mean of the baseline; NaN: learned, or by round
-        ("floor", "f8"),  # of the baseline's mean in rounds to come; NaN: by `floor_of`
+        ("known", "f8"),  # known mean of the baseline; UNSAID: learned, or by round
+        ("floor", "f8"),  # of the baseline's mean in rounds to come; UNSAID: by `floor_of`
         ("slope", "f8"),  # position of the best slope of the sum
         (
             "bounded",
@@ -285,7 +286,7 @@ def new_ledger(number: int, premises: Premises, promised: Terms) -> np.ndarray:
     ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
     ledger["event"], ledger["choice"], ledger["stale"], ledger["arms"] = BASELINE, -1, -1, number
     for name, value in (premises._asdict() | promised._asdict()).items():
-        ledger[name] = value
+        ledger[name] = UNSAID if math.isnan(value) else value
     return ledger
 
 
@@ -311,20 +312,25 @@ def value_of(pair):
 
 
 @lean
+def known_mean(ledger):
+    return ledger.known if ledger.known > UNSAID else math.nan
+
+
+@lean
 def baseline_of(policy, context, ledger):
     """This round's baseline arm and its known mean (NaN: unknown). `admit` refuses a round without
     one."""
     arm = value_or(context.baseline, policy.baseline)
-    return arm, value_or(context.baseline_mean, ledger.known)
+    return arm, value_or(context.baseline_mean, known_mean(ledger))
 
 
 @lean
 def floor_of(context, ledger):
     """mu_l, what the baseline earns at least in each round to come; NaN: its unknown mean."""
-    if not math.isnan(ledger.floor):
+    if ledger.floor > UNSAID:
         return ledger.floor
     changes = not math.isnan(value_or(context.baseline_mean, math.nan))
-    return 0.0 if changes else ledger.known
+    return 0.0 if changes else known_mean(ledger)
 
 
 @lean
