@@ -550,6 +550,7 @@ def test_segments_play_the_arms_of_a_twin_with_a_ledger_for_each(kind):
         policy = tr.SafeSegments(
             safe, segments=n, baseline_means=means[:, b] if given == "each" else None
         )
+        assert isinstance(policy, tr.SafePromises)
         known = float(means[:, b].min()) if given == "each" else safe.baseline_mean
         guard = safe._replace(delta=safe.delta / n, baseline_mean=known)
         twins = [twin_of(guard, K, None) for _ in range(n)]
