@@ -247,7 +247,8 @@ def described(item: Any) -> dict[str, str]:
         elif line:
             name = line.partition(" : ")[0]
             said[name] = ""
-    return described(REGISTRY["Conservative"]) | said if item.__name__ == "Safe" else said
+    guarded = item.__name__ in ("Safe", "SafePromises")
+    return described(REGISTRY["Conservative"]) | said if guarded else said
 
 
 def parameters(item: Any) -> Iterator[str]:

@@ -232,7 +232,8 @@ def forbidden(kind, array, policy, arms):
     if kind.whole and array.dtype.kind == "f":
         yield 0.5
     if kind.derived and array.size:
-        yield array.reshape(-1)[0] + 1
+        first = array.reshape(-1)[0]
+        yield first + 1 if np.isfinite(first) else 0
     if kind.once and array.size > 1:
         yield array.reshape(-1)[1]
 
@@ -268,7 +269,7 @@ def test_every_number_that_a_kind_forbids_is_refused():
                 kinds += target.size > 0
                 for value in forbidden(kind, target, owner, arms) if target.size else ():
                     changed = array.copy()
-                    (changed if part is None else changed[part]).reshape(-1)[0] = value
+                    (changed if part is None else changed[part]).flat[0] = value
                     with pytest.raises(ValueError, match=r"\.$"):
                         restore(template, flat | {path: changed}, example, arms)
                     tried += 1

@@ -61,7 +61,7 @@ class Context(NamedTuple):
     baseline_mean : float
         Its known mean this round, in units of reward.
     segment : int
-        Which of a `SafeSegments`'s segments the round belongs to, counted from 0; None: of none.
+        Which of a policy's segments the round belongs to, counted from 0; None: of none.
     """
 
     features: np.ndarray | None = None

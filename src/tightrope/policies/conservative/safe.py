@@ -295,7 +295,8 @@ class SafePromises(Guarding):
     Parameters
     ----------
     inner : a policy
-        Any policy that plays single arms; it learns the objective.
+        Any policy that plays single arms; it learns the objective. The parameters that are not here
+        are those of `Conservative`.
     promises : list of Promise
         What is promised, all of it at once with probability 1 - delta.
     metrics : dict of (lowest, highest) or (lowest, highest, sigma), or None (one), default None
@@ -311,13 +312,16 @@ class SafePromises(Guarding):
 
     METRICS = True  # takes several in one reward
     WITHOUT = ("alpha",)  # which each promise has
-    promises: Given[Any, np.ndarray] = document(..., "a list of promises", promises_given, list)
+    promises: Given[Any, np.ndarray] = document(..., "list of Promise", promises_given, list)
     metrics: Given[Any, np.ndarray] = document(
-        None, "a dict of (lowest, highest), or None (the reward alone)", metrics_given, dict | None
+        None,
+        "dict of (lowest, highest) or (lowest, highest, sigma), or None (one)",
+        metrics_given,
+        dict | None,
     )
     segments: int = integer(default=1, least=1, most=10**6)
     baseline_mean: Given[Any, np.ndarray] = document(  # type: ignore[assignment]
-        None, "a number, numbers by segment, a dict of these by metric, or None", means_given, Any
+        None, "number, numbers by segment, or a dict of these by metric, or None", means_given, Any
     )
     places: np.ndarray = derived()
     terms: np.ndarray = derived()
