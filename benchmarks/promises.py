@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 import tightrope as tr
 from tightrope.extend import Monitor, event, jit, monitor
-from tightrope.policies.conservative.promises import METRIC, SENSE
+from tightrope.policies.conservative.promises import COUNTS, METRIC, SENSE
 
 ARMS, DELTA, MOST = 10, 0.05, 64  # promises
 METRICS = {"revenue": (0, 1), "guarded": (0, 1)}
@@ -49,7 +49,7 @@ class TruthTally(NamedTuple):
 def count(tally, policy, state, problem, action):
     parts = state.guarded.parts
     for p in range(policy.terms.shape[0]):
-        if not policy.places[p, 6]:
+        if not policy.places[p, COUNTS]:
             continue
         m, sense, ledger = policy.places[p, METRIC], policy.places[p, SENSE], parts.ledger[p]
         truth = sense * problem.values[m]

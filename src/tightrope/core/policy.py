@@ -454,6 +454,7 @@ class Policy:
     DECLARES: ClassVar[bool] = True  # annotations here are no parameters
     FIELDS: ClassVar[Mapping[str, Field]]  # its parameters, by name
     TRAITS: ClassVar[Traits]  # what the engine, the service and the documentation know of it
+    METRICS: ClassVar[bool] = False  # whether a reward may be an array of several metrics' values
 
     @required
     def init(self, arms):
@@ -614,9 +615,10 @@ NEEDED_TO_STOP = ("stopped", "recommend", "evidence")
 def metrics_of(policy: Policy) -> dict[str, list[float]] | None:
     """The metrics of a decision by name, with their ends, the objective first; None: it has one
     reward."""
-    own = getattr(policy, "metrics", None)
     inside = (metrics_of(item) for item in policy if is_policy(item))
-    found: dict[str, list[float]] | None = None if own is None else opened(own)
+    found: dict[str, list[float]] | None = (
+        opened(policy.metrics) if policy.METRICS else None  # type: ignore[attr-defined]
+    )
     return found or next((each for each in inside if each), None)
 
 

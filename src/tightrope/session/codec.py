@@ -74,7 +74,7 @@ def check_rewards(state: State, prefix: str, policy: Policy) -> None:
                 "its shape counts them."
             )
         low, high = reward_range(policy)
-        if getattr(type(policy), "METRICS", False):  # their values, and what "at most" counts
+        if policy.METRICS:  # their values, and what "at most" counts
             ends = [end for each in (metrics_of(policy) or {}).values() for end in each[:2]]
             high = max(map(abs, (low, high, *ends)))
             low = -high

@@ -314,8 +314,8 @@ def check_ends(metrics: Mapping[str, Sequence[float]], promises: Sequence[Promis
 
 
 def metric_of(promise: Promise, names: list[str | None]) -> int:
-    if promise.metric is None or promise.metric in names:
-        return names.index(promise.metric) if promise.metric in names else 0
+    if promise.metric in (None, *names):
+        return names.index(promise.metric or names[0])
     listed = ", ".join(str(name) for name in names if name) or "none"
     raise ValueError(
         f"metric = {promise.metric!r} is not in metrics, which are {listed}; give it there with "

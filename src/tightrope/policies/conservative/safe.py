@@ -208,15 +208,17 @@ class Safe(Guarding):
     Parameters
     ----------
     inner : a policy
-        Any policy that plays single arms (one that plays sets makes a `SafeSets`); the other
-        parameters are those of `Conservative`, `rewards` being those that the inner policy takes
-        where it takes only some. With selection = "constrained" an unsafe choice gives way to the
-        safe arm of the largest upper bound, with "two-step" to the baseline.
+        Any policy that plays single arms (one that plays sets makes a `SafeSets`, and `promises` in
+        place of alpha a `SafePromises`); the other parameters are those of `Conservative`,
+        `rewards` being those that the inner policy takes where it takes only some. With selection =
+        "constrained" an unsafe choice gives way to the safe arm of the largest upper bound, with
+        "two-step" to the baseline.
     """
 
     @staticmethod
     def variant(arguments: Arguments) -> type[Policy] | None:
-        """The guarantee around a policy over sets is a policy over sets."""
+        """The guarantee around a policy over sets is a policy over sets; several promises have
+        ledgers of their own."""
         inner = arguments.get("inner")
         if is_policy(inner) and accepts(inner) == ("sets",):
             return SafeSets
@@ -419,7 +421,7 @@ class SafePromises(Guarding):
     def _report(self, guarded, context, wanted, arm, why):
         """That of the promise which leaves least to the likeliest wish, with all of them in
         `promises`; `safe` is what every one allows."""
-        promised, each, objective = opened(self.promises), {}, None
+        promised, each, objective = opened(self.promises), [], None
         for p, place in enumerate(self.places):
             if asked(place, context):
                 one, its_round = view(guarded, self, context, p), round_of(self, context, p)
@@ -427,15 +429,15 @@ class SafePromises(Guarding):
                 if objective is None and place[METRIC] == 0 and place[SENSE] > 0:
                     objective = told
                 if place[COUNTS]:
-                    each[str(Promise(**promised[p]))] = told
+                    each.append((str(Promise(**promised[p])), told))
         assert objective is not None
-        name = min(each, key=lambda name: each[name]["total"][wanted] + each[name]["slack"])
-        told = {key: each[name][key] for key in PROMISED}
+        name, least = min(each, key=lambda item: item[1]["total"][wanted] + item[1]["slack"])
+        told = {key: least[key] for key in PROMISED}
         if arm != wanted and len(each) > 1:
-            told["reason"] = f"{each[name]['reason']}; the promise: {name}"
-        told["safe"] = np.logical_and.reduce([one["safe"] for one in each.values()])
+            told["reason"] = f"{least['reason']}; the promise: {name}"
+        told["safe"] = np.logical_and.reduce([one["safe"] for _, one in each])
         told["promises"] = [
-            {"promise": name} | {key: one[key] for key in PROMISED} for name, one in each.items()
+            {"promise": name} | {key: one[key] for key in PROMISED} for name, one in each
         ]
         return objective | told
 
