@@ -49,8 +49,8 @@ def test_short_forms_mean_what_the_long_ones_do(tmp_path):
         (("monitor: Budget", "monitor: Budgt"), "Did you mean 'Budget'?"),
         (
             ("baseline: 0", "base: 0"),
-            "monitor: Budget has no parameter 'base'; it takes baseline, alpha, checkpoint. Did "
-            "you mean 'baseline'?",
+            "monitor: Budget has no parameter 'base'; it takes baseline, alpha, checkpoint, "
+            "promises. Did you mean 'baseline'?",
         ),
         (("horizon: 1e2", "max_rounds: 3"), "max_rounds is not of mode: simulate"),
         (("horizon: 1e2", ""), "horizon is missing"),
