@@ -23,6 +23,7 @@ from .history import (
     note_of,
     promised_bounds,
     segment_report,
+    told_by,
 )
 from .requests import ArmChange, ModeChange
 from .rollout import JUDGED, MODES, PLAYED
@@ -299,7 +300,7 @@ def cost(history: History, bounds: Bounds) -> str:
             f"{most}: no more would the best arm alone have earned in {n} decisions, with "
             "probability 90 %"
         )
-    has_mean = history.spec.baseline_mean is not None
+    has_mean = history.spec.known_mean is not None
     than = "the baseline's known mean brings" if has_mean else "the baseline alone would have"
     said = (
         f"in {n} decisions it has earned {more(history.spec, gain)} than {than} (without luck "
@@ -434,13 +435,15 @@ def guarantee_in(mode: str, standing: JsonObject) -> str:
             "No promise is kept (there is no alpha): nothing bounds what the policy's decisions "
             f"may lose.{limit}"
         )
-    limit = (
-        f" If that falls below {least:g}, {back}." if mode in PLAYED and least is not None else ""
+    levels = least if isinstance(least, dict) else {} if least is None else {"": least}
+    limit = "".join(
+        f" If that{f' of {metric}' if metric else ''} falls below {level:g}, {back}."
+        for metric, level in (levels.items() if mode in PLAYED else ())
     )
-    return (
-        f"{promised(holdings, standing['spec'])} The budget is at least "
-        f"{short(holdings['budget_bound'])} now.{limit}"
+    budgets = ", ".join(
+        f"{one['metric']} {short(one['budget_bound'])}".strip() for one in told_by(holdings)
     )
+    return f"{promised(holdings, standing['spec'])} The budget is at least {budgets} now.{limit}"
 
 
 def of_status(what: str, standing: JsonObject) -> list[str]:
@@ -703,7 +706,8 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         if one["time"] >= (history.first or math.inf)
     ]
     spec, least = standing["spec"], rollout["least_budget"]
-    told, unit = spec.get("baseline_mean"), history.spec.unit.name if history.spec.unit else ""
+    least = least.get(history.metric) if isinstance(least, dict) else least
+    told, unit = history.spec.known_mean, history.spec.unit.name if history.spec.unit else ""
     return {
         "name": standing["name"],
         "status": standing["status"],
@@ -739,9 +743,10 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         },
         "segments": [*history.segments],
         "segment_rows": segment_report(history)["arms"] if history.segments else [],
-        "promises": promised_bounds(standing),
+        "promises": promised_bounds(standing, history),
+        "budgets": budget_lines(standing, history),
         "segments_note": note_of(history.spec),
-        "promise_by": standing["spec"].get("promise_by"),
+        "promise_by": history.spec.by,
         "warnings": warnings,
         "verdict": verdict_of(standing, history, bounds, bool(warnings)),
         "unit": unit,
@@ -774,7 +779,7 @@ def baseline_level(history: History) -> float | None:
         return None
     arm = history.arms.get(spec.baseline)
     mean = arm.total / arm.rewards if arm is not None and arm.rewards else None
-    mean = mean if spec.baseline_mean is None else spec.baseline_mean
+    mean = mean if spec.known_mean is None else spec.known_mean
     return mean and spec.factor * mean
 
 
@@ -800,13 +805,17 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     ]
     if standing["holdings"] is not None:
         holdings = standing["holdings"]
-        by = standing["spec"].get("promise_by")
+        by, several = history.spec.by, len(told_by(holdings)) > 1
         where = "rewards in hand" if by is None else f"rewards in hand in the {by} with the least"
+        what = f"{holdings['metric']} in hand" if holdings["metric"] else where
+        spec = history.about(holdings["metric"]).spec
         numbers.append(
             (
                 "Budget",
-                "≥ " + shown(history.spec, holdings["budget_bound"]),
-                f"{where}, alpha {holdings['alpha']:g}",
+                "≥ " + shown(spec, holdings["budget_bound"]),
+                f"{what}, of {len(told_by(holdings))} promises the least"
+                if several
+                else f"{what}, alpha {holdings['alpha']:g}",
             )
         )
     if standing.get("identified") is not None:
@@ -815,6 +824,17 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
             ("Samples left", "–" if left is None else short(left), standing["identified"]["status"])
         )
     return numbers
+
+
+def budget_lines(standing: JsonObject, history: History) -> list[tuple[str, str]]:
+    told = told_by(standing["holdings"])
+    return [
+        (
+            one["clause"].removeprefix("the "),
+            f"≥ {shown(history.about(one['metric']).spec, one['budget_bound'])}",
+        )
+        for one in (told if len(told) > 1 else ())
+    ]
 
 
 def certificate_chart(certificate: JsonObject) -> JsonObject | None:

@@ -23,6 +23,7 @@ from .history import (
     SegmentHistory,
     at_worst,
     promised_bounds,
+    told_by,
     winner,
 )
 from .spec import ExperimentSpec
@@ -52,12 +53,12 @@ def unseen(says: str, why: str = "No log can show this.") -> Assumption:
 def assumptions(
     holdings: JsonObject | None, history: History, rollout: JsonObject
 ) -> list[Assumption]:
-    spec, observations = history.spec, history.observed
-    premises = [] if holdings is None else guarantees(holdings, spec, history)
+    told = dict(zip((history.metric, *history.others), assumed_of(history, holdings), strict=True))
     if rollout["estimate"] is not None:
-        ranged = in_range(spec, history)
-        premises += [
-            *([] if ranged in premises else [ranged]),
+        ranged = in_range(history.spec, history)
+        own = told[history.metric]
+        own += [
+            *([] if ranged in own else [ranged]),
             whether_it_comes("A decision without a reward is as good as one with it.", history),
             Assumption(
                 "The difference between policy and baseline is bounded at all times at once, "
@@ -66,7 +67,47 @@ def assumptions(
                 "The service computes it so.",
             ),
         ]
-    if spec.default_reward is not None:
+    for metric, premises in told.items():
+        premises += values_are_true(history.about(metric), holdings, rollout)
+    return [
+        *joined(told),
+        *([cancellations(history)] if history.cancelled else ()),
+        unseen(
+            "Each decision was carried out as it was answered, and each reward was reported once "
+            "and truly."
+        ),
+    ]
+
+
+def assumed_of(history: History, holdings: JsonObject | None) -> list[list[Assumption]]:
+    metrics = [history.metric, *history.others]
+    premises: dict[str | None, list[Assumption]] = {metric: [] for metric in metrics}
+    for report in told_by(holdings):
+        metric = report["metric"]
+        one = history.about(metric)
+        found = guarantees(report, one.spec, one)
+        premises[metric] += [each for each in found if each not in premises[metric]]
+    return [*premises.values()]
+
+
+def joined(told: dict[str | None, list[Assumption]]) -> list[Assumption]:
+    """The assumptions about all metrics, each once, with the names of those that it is about where
+    it is not about all of them."""
+    metrics: dict[Assumption, list[str]] = {}
+    for metric, premises in told.items():
+        for one in premises:
+            metrics.setdefault(one, []).append(metric or "")
+    return [
+        one if len(names) == len(told) else one._replace(says=f"{', '.join(names)}: {one.says}")
+        for one, names in metrics.items()
+    ]
+
+
+def values_are_true(
+    history: History, holdings: JsonObject | None, rollout: JsonObject
+) -> list[Assumption]:
+    spec, observations, premises = history.spec, history.observed, []
+    if spec.default is not None:
         premises.append(default_is_earned(holdings, rollout, spec, history))
     if observations.clipped:
         low, high = history.reward_range
@@ -80,15 +121,7 @@ def assumptions(
                 f"{plural(observations.clipped, 'decision')} had such a reward, which was clipped.",
             )
         )
-    if history.cancelled:
-        premises.append(cancellations(history))
-    return [
-        *premises,
-        unseen(
-            "Each decision was carried out as it was answered, and each reward was reported once "
-            "and truly."
-        ),
-    ]
+    return premises
 
 
 def plural(count: int, what: str) -> str:
@@ -117,7 +150,7 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         if not holdings["sets"]:
             premises.append(means_in_range(least, most, spec, history))
     if holdings["estimates"] and holdings["norms"] is None:
-        where = "" if spec.promise_by is None else f" in a {spec.promise_by}"
+        where = "" if spec.by is None else f" in a {spec.by}"
         premises.append(
             steady(
                 f"What an arm earns on average{where} does not change during the experiment.",
@@ -131,13 +164,13 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         premises.append(linear(coefficients, longest, history))
     if holdings["lower"] or (holdings["norms"] is not None and spec.apply != "in order"):
         premises.append(delays(history))
-    elif holdings["norms"] is not None and spec.default_reward is None:
+    elif holdings["norms"] is not None and spec.default is None:
         premises.append(
             whether_it_comes("Whether a reward arrives does not depend on what it is.", history)
         )
     mean = (
         baseline_mean(holdings, spec, history)
-        if spec.promise_by is None
+        if spec.by is None
         else means_by_segment(spec, history)
     )
     return [*premises, masks(history), baseline_is_there(history), mean]
@@ -324,19 +357,17 @@ def default_is_earned(
     Too much is wrong for every arm. Too little is wrong where the baseline's mean is learned from
     it, or the policy is compared with it: else it only makes the bound lower.
     """
-    assert spec.default_reward is not None
-    says = (
-        f"A decision without a reward when its window closes has earned {spec.default_reward:.6g}."
-    )
+    assert spec.default is not None
+    says = f"A decision without a reward when its window closes has earned {spec.default:.6g}."
     low, high = history.reward_range
-    taken = min(max((spec.default_reward - low) / (high - low), 0.0), 1.0)
+    taken = min(max((spec.default - low) / (high - low), 0.0), 1.0)
     late = {
         f"arm {arm!r}": (arm, observations.late)
         for arm, observations in history.observed.arms.items()
         if observations.late.rounds
     }
     own = baselines_of({}, spec.baseline)
-    compared = rollout["estimate"] is not None or (holdings is not None and holdings["learned"])
+    compared = rollout["estimate"] is not None or any(one["learned"] for one in told_by(holdings))
     bounds = bounds_of(
         [sequence for _, sequence in late.values()], OBSERVATION_ERROR / max(len(late), 1)
     )
@@ -466,16 +497,14 @@ def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) 
 
 
 def means_by_segment(spec: ExperimentSpec, history: History) -> Assumption:
-    by, values, stated = str(spec.promise_by), spec.promised_values or [], spec.baseline_means
-    if stated is None and spec.baseline_mean is None:
+    by, values, stated = str(spec.by), spec.values or [], spec.known_means
+    if stated is None:
         return Assumption(
             f"The baseline's mean is learned in every {by} by itself.",
             HOLDS,
             "Its rewards are data like any other.",
         )
-    means = (
-        {value: float(spec.baseline_mean or 0.0) for value in values} if stated is None else stated
-    )
+    means = dict(zip(values, stated, strict=True))
     says = (
         f"The baseline earns on average, by {by}: "
         f"{', '.join(f'{value} {means[value]:.6g}' for value in values)}."
@@ -558,30 +587,16 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
     budget = None
     assumed = assumptions(holdings, history, standing["rollout"])
     if holdings is not None:
+        each = budgets(holdings, history)
+        least = min(each, key=lambda one: one["bound"])
+        lowest = min(each, key=lambda one: one["lowest_bound"])
+        segments = promised_bounds(standing, history)
         budget = {
-            "bound": holdings["budget_bound"],
-            "bound_if_cancelled_were_shown": bound_if_shown(holdings, history),
-            "lowest_bound": min(
-                bound
-                for bound in (holdings["budget_bound"], history.lowest_budget)
-                if bound is not None
-            ),
-            **(
-                {"lowest_bound_means": BELOW_ZERO}
-                if holdings["budget_bound"] < 0 or (history.lowest_budget or 0.0) < 0
-                else {}
-            ),
-            "over_time": [
-                [point.decisions, point.budget]
-                for point in history.curve()
-                if point.budget is not None
-            ],
-            **({"segments": promised_bounds(standing)} if "segments" in holdings else {}),
-            "alpha": holdings["alpha"],
-            "delta": holdings["delta"],
-            "sigma": holdings["sigma"],
-            "rewards": holdings["rewards"],
+            **{name: item for name, item in least.items() if name not in ("metric", "promise")},
+            **{name: lowest[name] for name in LOWEST if name in lowest},
+            **({"segments": segments} if segments else {}),
             "failure": holdings["failure"],
+            **({"promises": each} if len(each) > 1 else {}),
         }
     body = {
         "kind": KIND,
@@ -615,6 +630,37 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
         "sha256": hashlib.sha256(text).hexdigest(),
         "ed25519": Ed25519PrivateKey.from_private_bytes(key).sign(text).hex(),
     }
+
+
+LOWEST = ("lowest_bound", "lowest_bound_means", "over_time")
+
+
+def budgets(holdings: JsonObject, history: History) -> list[JsonObject]:
+    """The budget of each promise: now, at its lowest, and over time that of all about its
+    metric."""
+    found = []
+    for told in told_by(holdings):
+        metric, one = told["metric"], history.about(told["metric"])
+        lowest = min(
+            told["budget_bound"], math.inf if one.lowest_budget is None else one.lowest_budget
+        )
+        found.append(
+            {
+                "promise": told["clause"],
+                "metric": metric or None,
+                "bound": told["budget_bound"],
+                "bound_if_cancelled_were_shown": bound_if_shown(told, one),
+                "lowest_bound": lowest,
+                **({"lowest_bound_means": BELOW_ZERO} if lowest < 0 else {}),
+                "over_time": [
+                    [point.decisions, point.budget]
+                    for point in one.curve()
+                    if point.budget is not None
+                ],
+                **{name: told[name] for name in ("alpha", "delta", "sigma", "rewards", "failure")},
+            }
+        )
+    return found
 
 
 def canonical(body: JsonObject) -> bytes:
@@ -687,13 +733,15 @@ def charge(holdings: JsonObject | None) -> str:
     )
 
 
-def bound_if_shown(holdings: JsonObject, history: History) -> float:
-    """The lower bound of the budget if every cancelled decision was shown after all and earned
-    nothing. A baseline whose mean is not known earns at most the most that there can be."""
-    baseline = history.spec.baseline
-    most = history.reward_range[1] * (len(baseline) if isinstance(baseline, list) else 1)
-    would_earn = history.cancelled_means + history.cancelled_unknown * most
-    return float(holdings["budget_bound"] - (1.0 - holdings["alpha"]) * would_earn)
+def bound_if_shown(told: JsonObject, history: History) -> float:
+    """The lower bound of a budget if every cancelled decision was shown after all and had the worst
+    of what there can be, or nothing. A baseline whose mean is not known has the best."""
+    baseline, sense, (kappa, omega, _) = history.spec.baseline, told["sense"], told["line"]
+    worst, best = sorted(sense * end for end in history.reward_range)
+    best *= len(baseline) if isinstance(baseline, list) else 1
+    would_have = sense * history.cancelled_means + history.cancelled_unknown * best
+    shown = history.cancelled_others * (min(worst, 0.0) - omega)
+    return float(told["budget_bound"] + shown - kappa * would_have)
 
 
 def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumption]) -> str:
@@ -714,7 +762,6 @@ def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
             "None: the policy keeps no budget. Create the experiment with a baseline and alpha "
             "for a promise."
         )
-    alpha, delta = holdings["alpha"], holdings["failure"]
     production = (spec.get("rollout") or {}).get("production") or {}
     others = [arm for arm in production if arm != spec.get("baseline")]
     where = rounds(holdings["checkpoint"], holdings["min_gap"])
@@ -722,17 +769,13 @@ def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
         where = (
             "whenever" if where == EVERY else f"{where}, where"
         ) + " the policy itself has played an arm other than the baseline,"
-    by = spec.get("promise_by")
-    whose = (
-        "of all decisions so far"
-        if by is None
-        else f"of the decisions so far in every {by} by itself, and in other together,"
-    )
-    sure = (
-        f"With probability at least {1 - delta:.6g}, {where} the expected reward {whose} is at "
-        f"least {1 - alpha:.6g} times what the baseline alone would have "
-        f"earned{'' if by is None else ' there'}."
-    )
+    clauses = [one["clause"] for one in told_by(holdings)]
+    sure = f"With probability at least {1 - holdings['failure']:.6g}, "
+    if len(clauses) == 1:
+        sure += f"{where} {clauses[0]}."
+    else:
+        listed = "; ".join(f"({k}) {clause}" for k, clause in enumerate(clauses, 1))
+        sure += f"all of this holds at once, {where}: {listed}. {SPENT}"
     if not others:
         return sure
     return (
@@ -742,6 +785,10 @@ def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
     )
 
 
+SPENT = (
+    "An allowance may be used for good: none of this says that a metric will not be as much worse "
+    "as is allowed."
+)
 EVERY = "in every round"
 
 
@@ -801,13 +848,15 @@ def of_event(event: object, seq: int, time: int) -> Notice | None:
     return None
 
 
-def of_bound(bound: float, least: float, seq: int, time: int) -> Notice:
+def of_bound(metric: str, bound: float, least: float, seq: int, time: int) -> Notice:
+    what = f"the budget of {metric}" if metric else "the budget"
     return Notice(
         "promise.at_risk",
         seq,
         time,
-        f"The lower bound of the budget, {bound:.4g}, fell below {least:g}.",
-        {"because": "budget", "bound": bound, "least": least},
+        f"The lower bound of {what}, {bound:.4g}, fell below {least:g}.",
+        {"because": "budget", "bound": bound, "least": least}
+        | ({"metric": metric} if metric else {}),
     )
 
 

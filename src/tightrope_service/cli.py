@@ -449,6 +449,12 @@ def simulate_traffic(
         float,
         typer.Option(min=0.001, max=0.999, help="Share of the baseline's reward that may be lost."),
     ] = 0.1,
+    conversion: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, max=0.999, help="Share of the sales that may be lost, promised too."
+        ),
+    ] = None,
     plain: Annotated[
         bool, typer.Option(help="Without the promise and the rollout, to see what they are worth.")
     ] = False,
@@ -459,7 +465,7 @@ def simulate_traffic(
     require(("httpx",))
     from .client import Client, drive, price_shop
 
-    shop = price_shop(season, alpha)
+    shop = price_shop(season, alpha, conversion)
     with Client(url.split(","), key, experiment, timeout=60.0) as client:
         if experiment not in client.experiments():
             client.create(
@@ -494,6 +500,9 @@ def simulate_traffic(
         if plain
         else f"the promise was {'kept in every round' if truth.lowest >= 0 else 'BROKEN'}"
     )
+    if conversion is not None:
+        kept = "kept in every round" if truth.lowest_sales >= 0 else "BROKEN"
+        typer.echo(f"true budget of sales {truth.lowest_sales:.2f} at its lowest: {kept}")
     typer.echo(
         f"true budget {truth.budget:.2f} at the end, {truth.lowest:.2f} at its lowest: {verdict}"
     )

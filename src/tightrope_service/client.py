@@ -323,8 +323,8 @@ class Client:
     def reward(
         self, id: str, value: float | Mapping[str, float], reward_id: str | None = None
     ) -> bool:
-        """Report the reward of a decision; a set's by arm. Returns False where the same was taken
-        in before."""
+        """Report the reward of a decision; a set's by arm, or several numbers by metric. Returns
+        False where the same was taken in before."""
         body = given(decision_id=id, value=plain(value), reward_id=reward_id)
         return bool(self._send("POST", self._path("/rewards"), body)["learned"])
 
@@ -381,7 +381,7 @@ class Client:
 
     def segments(self) -> JsonObject:
         """Results by segment: counts in `segments`, and in `arms` a line for every arm in each,
-        with mean, interval and lift; in `promises` the budget of each value of `promise_by`."""
+        with mean, interval and lift; in `promises` the budget of each value that has its own."""
         return self._send("GET", self._path("/segments"))
 
     def log(self, first: int = 1) -> Iterator[JsonObject]:
@@ -574,7 +574,8 @@ BUYERS = {
 class Shop:
     """buyers: share of customers who buy, by arm. values: reward of a sale, by arm. season: the
     share of buyers swings by so much around that, once in `day` decisions. baseline: the arm in
-    production. alpha: of the promise."""
+    production. alpha: of the promise. conversion: share of the sales that may be lost, where that
+    is promised too."""
 
     buyers: Mapping[str, float]
     values: Mapping[str, float]
@@ -582,6 +583,7 @@ class Shop:
     alpha: float
     season: float = 0.0
     day: int = 1000
+    conversion: float | None = None
 
     def share(self, arm: str, decision: int) -> float:
         return min(
@@ -617,6 +619,17 @@ class Shop:
                 "baseline_mean": self.mean(self.baseline, 0),
                 "rewards": [0.0, max(self.values.values())],
             }
+        if guarded and self.conversion is not None:
+            sales = self.share(self.baseline, 0)
+            spec |= {
+                "metrics": {"margin": spec.pop("rewards"), "sale": [0.0, 1.0]},
+                "baseline_mean": {"margin": spec["baseline_mean"], "sale": sales},
+                "promises": [
+                    {"alpha": spec.pop("alpha")},
+                    {"metric": "sale", "alpha": self.conversion},
+                ],
+                "default_reward": {"margin": 0.0, "sale": 0.0},
+            }
         if rollout:
             spec["rollout"] = {
                 "mode": "apprentice",
@@ -630,16 +643,15 @@ class Shop:
         return spec
 
 
-def price_shop(season: float = 0.0, alpha: float = 0.1) -> Shop:
+def price_shop(season: float = 0.0, alpha: float = 0.1, conversion: float | None = None) -> Shop:
     """Five prices of one thing; a sale is worth its margin."""
-    return Shop(
-        BUYERS, {price: (float(price) - COST) / UNIT for price in BUYERS}, "9.90", alpha, season
-    )
+    margins = {price: (float(price) - COST) / UNIT for price in BUYERS}
+    return Shop(BUYERS, margins, "9.90", alpha, season, conversion=conversion)
 
 
 class Truth(NamedTuple):
-    """The true outcome of traffic. budget: at the end. lowest: over all rounds. most_open:
-    decisions that waited at once."""
+    """The true outcome of traffic. budget: at the end. lowest: over all rounds. lowest_sales: of
+    the budget of sales. most_open: decisions that waited at once."""
 
     decisions: int
     rewards: int
@@ -647,6 +659,7 @@ class Truth(NamedTuple):
     best: float
     budget: float
     lowest: float
+    lowest_sales: float
     baseline_share: float
     most_open: int
     seconds: float
@@ -670,8 +683,9 @@ def drive(
     one request. per_second: at most so many decisions. progress: is told decisions and true budget.
     """
     rng = np.random.default_rng(seed)
-    waiting: list[tuple[float, str, float]] = []  # (due, decision, reward)
-    budget = lowest = best = mean = 0.0
+    # due, decision, reward
+    waiting: list[tuple[float, str, float | dict[str, float]]] = []
+    budget = lowest = sales = lowest_sales = best = mean = 0.0
     baseline_plays = rewards = most_open = count = 0
     began = time.monotonic()
     while count < decisions:
@@ -679,10 +693,14 @@ def drive(
             mu = shop.mean(decision.arm, count)
             budget += mu - (1.0 - shop.alpha) * shop.mean(shop.baseline, count)
             lowest, mean = min(lowest, budget), mean + mu
+            owed = (1.0 - (shop.conversion or 0.0)) * shop.share(shop.baseline, count)
+            sales += shop.share(decision.arm, count) - owed
+            lowest_sales = min(lowest_sales, sales)
             best += max(shop.mean(arm, count) for arm in shop.buyers)
             baseline_plays += decision.arm == shop.baseline
             sold = rng.random() < shop.share(decision.arm, count)
-            value = shop.values[decision.arm] if sold else 0.0
+            margin = shop.values[decision.arm] if sold else 0.0
+            value = margin if shop.conversion is None else {"margin": margin, "sale": float(sold)}
             heapq.heappush(
                 waiting,
                 (count + rng.exponential(delay if sold else 2.0 * delay), decision.id, value),
@@ -702,14 +720,17 @@ def drive(
         best / count,
         budget,
         lowest,
+        lowest_sales,
         baseline_plays / count,
         most_open,
         time.monotonic() - began,
     )
 
 
-def deliver(client: Client, waiting: list[tuple[float, str, float]], now: float) -> int:
-    due: dict[str, float] = {}
+def deliver(
+    client: Client, waiting: list[tuple[float, str, float | dict[str, float]]], now: float
+) -> int:
+    due: dict[str, float | dict[str, float]] = {}
     while waiting and waiting[0][0] <= now:
         _, id, value = heapq.heappop(waiting)
         due[id] = value

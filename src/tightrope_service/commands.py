@@ -420,7 +420,7 @@ def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     sticky = transaction.experiment.spec.sticky
     if sticky is not None and sticky.reward == "sum":
         return add_reward(transaction, request)
-    value, original = transaction.experiment.in_range(request.value)
+    value, original = transaction.experiment.in_range(request.given)
     id, event = (
         request.decision_id,
         events.Rewarded(request.decision_id, value, request.reward_id, original),
@@ -453,7 +453,7 @@ def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     experiment, id, value, name = (
         transaction.experiment,
         request.decision_id,
-        request.value,
+        request.given,
         request.reward_id,
     )
     if isinstance(value, dict):
@@ -765,12 +765,17 @@ def reads(act: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
 
 
 @reads
+def segment_of_promises(transaction: Transaction) -> str | None:
+    return transaction.experiment.by
+
+
+@reads
 def describe_rollout(transaction: Transaction) -> JsonObject:
     experiment = transaction.experiment
-    holdings = experiment.holdings()
-    return experiment.rollout.report() | {
-        "budget_bound": None if holdings is None else holdings["budget_bound"]
-    }
+    bounds = experiment.budgets()
+    several = experiment.spec.metrics is not None
+    bound = bounds if several else min(bounds.values(), default=None)
+    return experiment.rollout.report() | {"budget_bound": bound}
 
 
 @reads

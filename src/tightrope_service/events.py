@@ -21,7 +21,8 @@ from . import JsonObject
 from .errors import Refused
 from .spec import ExperimentSpec, Mode, completed
 
-Reward = float | dict[str, float]  # of one arm, or of the arms of a set by id
+# of one arm, of the arms of a set by id, or of several metrics by name
+Reward = float | dict[str, float]
 
 
 class Event(Struct, omit_defaults=True, forbid_unknown_fields=True):
@@ -142,9 +143,10 @@ class Decided(DecisionEvent):
     number, or one for each arm of a set.
     policy_version: rewards that the policy had learned. deadline: when the window closes, in
     microseconds since 1970; None: never.
-    rollout: in a mode other than full. budget: the lower bound of the budget with this decision, in
-    every WATCH-th one and wherever it is lower than ever before. asked: the request without its id
-    and without defaults, {} for one that says nothing; after an erasure what is left of it. made:
+    rollout: in a mode other than full. budget: the lower bound of the budget with this decision, by
+    metric where there are several, in every WATCH-th one and wherever it is lower than ever before.
+    asked: the request without its id and without defaults, {} for one that says nothing; after an
+    erasure what is left of it. made:
     when it was made by the clock, in microseconds since 1970, where the clock is behind the log's
     time; else None. without_baseline: the round's baseline could not be played. draws: that the
     propensity was sampled by; None: it is exact.
@@ -159,7 +161,7 @@ class Decided(DecisionEvent):
     policy_version: int = field(name="version")
     deadline: int | None
     rollout: RolloutChoice | None = None
-    budget: float | None = None
+    budget: float | dict[str, float] | None = None
     asked: JsonObject = {}
     made: int | None = None
     without_baseline: bool = False
@@ -230,7 +232,7 @@ class Expired(DecisionEvent):
     nothing."""
 
     kind = "expired"
-    reward: float | None
+    reward: Reward | None
 
 
 class Closed(DecisionEvent):

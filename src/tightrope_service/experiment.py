@@ -2,7 +2,9 @@
 it is the same method."""
 
 import heapq
+import math
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -26,16 +28,19 @@ from .events import (
     lacks_baseline,
     read_round,
 )
-from .history import MaskedBudget, NextRound, segment_values
+from .history import Mask, MaskedBudget, NextRound, left_out, segment_values, told_by
 from .requests import DecisionRequest
 from .rollout import MODES, PLAYED, Rollout
 from .spec import (
     GREATEST,
     LEAST,
     MODERATE,
+    OTHER,
+    REWARD,
     ArmSpec,
     ExperimentSpec,
     FeatureReader,
+    PromiseSpec,
     check_size,
     check_spec,
     completed,
@@ -142,9 +147,13 @@ class Experiment(events.Fold):
         self.reward_range: tuple[float, float] | None
         self.reader: FeatureReader | None = None  # of values by name, where the spec has features
         self.masked: set[str] = set()
-        self.masked_budget: MaskedBudget | None = (
-            None  # where the promise is about one arm, the baseline, with one mean
-        )
+        self.objective: str  # the metric that is learned
+        self.by: str | None  # the segment that promises are by, and its values
+        self.values: list[str] | None
+        self.promises: list[PromiseSpec] = []  # that are kept
+        self.promised: list[str] = []  # the metric of each
+        # of each promise, where the baseline is one arm with one mean
+        self.masked_budgets: list[MaskedBudget] = []
         self.open = OpenDecisions()
         self.assignments = Assignments()  # of subjects, where the spec has sticky
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
@@ -162,9 +171,20 @@ class Experiment(events.Fold):
         )
         self.reader = spec.reader()
         self.rollout = Rollout(spec)
-        report = self.holdings() if spec.baseline_is_comparable else None
-        if report is not None:
-            self.masked_budget = MaskedBudget(spec, report["alpha"], report["delta"])
+        self.objective, self.by, self.values = spec.names[0], spec.by, spec.values
+        report = holdings(session.policy, copied(session.state))
+        if report is None:
+            return
+        self.promises = promises = spec.kept or [PromiseSpec(alpha=report["alpha"])]
+        self.promised = [promise.metric or self.objective for promise in promises]
+        if spec.baseline_is_comparable:
+            shares = [one.share * (len(spec.values or ()) if one.by else 1) for one in promises]
+            self.masked_budgets = [
+                MaskedBudget(spec.about(metric), one.by, told, told["delta"] * share / sum(shares))
+                for metric, one, told, share in zip(
+                    self.promised, promises, told_by(report), shares, strict=True
+                )
+            ]
 
     def is_of(self, spec: ExperimentSpec) -> bool:
         """Whether it is the experiment of a spec, with what is taken today for what the spec leaves
@@ -193,9 +213,31 @@ class Experiment(events.Fold):
         if ledger_of(self.session.state) is None:
             return None
         report = holdings(self.session.policy, copied(self.session.state))
-        if report is None or self.masked_budget is None:
-            return report
-        return self.masked_budget.corrected(report, drawn)
+        if report is None:
+            return None
+        told = [
+            one | {"metric": metric, "clause": promise.clause()}
+            for one, metric, promise in zip(
+                told_by(report), self.promised, self.promises, strict=True
+            )
+        ]
+        if self.masked_budgets:
+            told = [
+                budget.corrected(one, drawn)
+                for budget, one in zip(self.masked_budgets, told, strict=True)
+            ]
+        if "promises" not in report:
+            return told[0]
+        least, failure = min(told, key=itemgetter("budget_bound")), sum(o["failure"] for o in told)
+        return least | {"failure": failure, "open": report["open"], "promises": told}
+
+    def budgets(self, drawn: NextRound | None = None) -> dict[str, float]:
+        """By metric, the least bound of a promise about it; {} where the policy keeps none."""
+        bounds: dict[str, float] = {}
+        for one in told_by(self.holdings(drawn)):
+            metric, bound = one["metric"], float(one["budget_bound"])
+            bounds[metric] = min(bound, bounds.get(metric, math.inf))
+        return bounds
 
     def check_alive(self) -> None:
         if self.status == "archived":
@@ -224,21 +266,24 @@ class Experiment(events.Fold):
             if question
             else EMPTY
         )
-        values = self.spec.promised_values
-        if values is None:
+        if self.by is None or self.values is None:
             return round
         return round._replace(
             context=(Context() if round.context is None else round.context)._replace(
-                segment=values.index(question["segments"][self.spec.promise_by])
+                segment=self.values.index(question["segments"][self.by])
             )
         )
+
+    def mask(self, question: JsonObject) -> Mask:
+        value = OTHER if self.by is None else question["segments"][self.by]
+        return (value, *left_out(question, self.numbers))
 
     def within_budget(self, question: JsonObject, round: Round) -> Round | None:
         """The round with the baseline alone, where arms are left out and the budget with this mask
         allows no other; None: it does."""
-        budget, baseline = self.masked_budget, self.numbers.get(str(self.spec.baseline))
+        baseline = self.numbers.get(str(self.spec.baseline))
         if (
-            budget is None
+            not self.masked_budgets
             or baseline is None
             or self.rollout.mode not in PLAYED
             or self.rollout.spec.production is not None
@@ -247,7 +292,10 @@ class Experiment(events.Fold):
         playable = (
             round.eligible is None or round.eligible[baseline]
         ) and self.spec.baseline not in self.session.retired
-        if not playable or budget.allows(budget.mask(question, self.numbers)):
+        if not playable:
+            return None
+        mask = self.mask(question)
+        if all(budget.allows(mask) for budget in self.masked_budgets):
             return None
         return round._replace(eligible=np.arange(len(self.numbers)) == baseline)
 
@@ -277,28 +325,46 @@ class Experiment(events.Fold):
     def in_range(self, reward: events.Reward) -> tuple[events.Reward, events.Reward | None]:
         """A reward as it is learned, and as it was given where that is something else: clipped to
         the experiment's range. Refused where it is outside and the experiment does not clip."""
-        values = tuple(reward.values()) if isinstance(reward, dict) else (reward,)
-        low, high = self.reward_range or (-GREATEST, GREATEST)
-        outside = next((one for one in values if not low <= one <= high), None)
-        if outside is None or self.reward_range is None:
-            extreme = next(
-                (one for one in values if one and not LEAST <= abs(one) <= GREATEST), None
-            )
-            if extreme is not None:
+        if not isinstance(reward, dict):
+            if self.spec.metrics is not None:
                 raise Refused(
                     422,
-                    f"value = {extreme:.6g} has a size that sums of rewards cannot hold; "
-                    f"{MODERATE}.",
+                    f"value = {reward:g} does not say of which metric; send values by name, such "
+                    f"as {{{self.objective!r}: {reward:g}}}.",
                     "value",
                 )
-            return reward, None
+            value = self.value_in_range(reward, self.reward_range)
+            return value, None if value == reward else reward
+        values = {}
+        for name, number in reward.items():
+            limits = self.reward_range
+            if self.spec.metrics is not None:
+                if name not in self.spec.metrics:
+                    raise Refused(
+                        422,
+                        f"values has {name!r}, which is not a metric of experiment "
+                        f"{self.name!r}; it has {', '.join(self.spec.metrics)}.",
+                        "values",
+                    )
+                limits = self.spec.metrics[name]
+            values[name] = self.value_in_range(number, limits)
+        return values, None if values == reward else reward
+
+    def value_in_range(self, value: float, limits: tuple[float, float] | None) -> float:
+        low, high = limits or (-GREATEST, GREATEST)
+        if low <= value <= high or limits is None:
+            if value and not LEAST <= abs(value) <= GREATEST:
+                raise Refused(
+                    422,
+                    f"value = {value:.6g} has a size that sums of rewards cannot hold; {MODERATE}.",
+                    "value",
+                )
+            return value
         if self.spec.outside == "refuse":
             where = f"outside rewards = [{low:g}, {high:g}] of experiment {self.name!r}"
             remedy = "send rewards within it, or create the experiment with the range that holds"
-            raise Refused(422, f"value = {outside:.6g} is {where}; {remedy}.", "value")
-        if isinstance(reward, dict):
-            return {arm: min(max(one, low), high) for arm, one in reward.items()}, reward
-        return min(max(reward, low), high), reward
+            raise Refused(422, f"value = {value:.6g} is {where}; {remedy}.", "value")
+        return min(max(value, low), high)
 
     def closing(self, now: int) -> events.Cancelled | events.Rewarded | events.Expired | None:
         """The event that closes the decision whose window closed first; None where none has."""
@@ -375,9 +441,9 @@ class Experiment(events.Fold):
         seq = self.seq + 1
         self.rollout.open(event)
         self.session.forget_round()
-        budget = self.masked_budget
-        if budget is not None:
-            budget.decide(event.decision, event.name, budget.mask(event.asked, self.numbers))
+        mask = self.mask(event.asked) if self.masked_budgets else ()
+        for budget in self.masked_budgets:
+            budget.decide(event.decision, event.name, mask)
         window, within = self.spec.window, self.spec.cancel_within
         clock_time = event.made  # by the clock, not by the log, whose time does not go back
         if clock_time is None:
@@ -421,9 +487,9 @@ class Experiment(events.Fold):
     def _on_cancelled(self, event: events.Cancelled, time: int) -> None:
         self.session.cancel(event.decision)
         self.assignments.forget_event(self.open[event.decision].seq)
-        if self.masked_budget is not None:
-            self.masked_budget.end(event.decision, None, cancelled=True)
-        self._end(event.decision, None)
+        for budget in self.masked_budgets:
+            budget.end(event.decision, None, cancelled=True)
+        self._end(event.decision)
 
     def _on_added(self, event: events.Added, time: int) -> None:
         totals = self.assignments.totals
@@ -432,25 +498,40 @@ class Experiment(events.Fold):
 
     def _on_rewarded(self, event: events.Rewarded, time: int) -> None:
         self.session.reward(event.decision, event.value)
+        self._take_in(event.decision, event.value)
         if not self.session.is_open(event.decision):
-            self._end(event.decision, event.value)
+            self._end(event.decision)
 
     def _on_expired(self, event: events.Expired, time: int) -> None:
         if event.reward is None:
             self.session.close(event.decision)
         else:
             self.session.expire(ids=[event.decision])
-        self._end(event.decision, event.reward)
+            self._take_in(event.decision, event.reward)
+        self._end(event.decision)
 
     def _on_closed(self, event: events.Closed, time: int) -> None:
         self.session.close(event.decision)
-        self._end(event.decision, None)
+        self._end(event.decision)
 
-    def _end(self, decision: str, reward: events.Reward | None) -> None:
-        """A decision is no longer open. reward: what came of it, None where nothing was learned."""
-        self.rollout.end(decision, reward)
-        if self.masked_budget is not None and not isinstance(reward, dict):
-            self.masked_budget.end(decision, reward)
+    def _take_in(self, decision: str, reward: events.Reward) -> None:
+        """What came of a decision, for the rollout and the budgets. Of a set of arms it is known
+        when all of it is."""
+        if self.spec.metrics is None and isinstance(reward, dict):
+            return
+        values = reward if isinstance(reward, dict) else {REWARD: reward}
+        for metric, value in values.items():
+            if metric == self.objective:
+                self.rollout.end(decision, value)
+            for name, budget in zip(self.promised, self.masked_budgets, strict=False):
+                if name == metric:
+                    budget.end(decision, value)
+
+    def _end(self, decision: str) -> None:
+        """A decision is no longer open; what has not come of it by now is never learned."""
+        self.rollout.end(decision, None)
+        for budget in self.masked_budgets:
+            budget.end(decision, None)
         self.assignments.totals.pop(decision, None)
         del self.open[decision]
 
@@ -538,21 +619,18 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
 
 def noted_budget(
     experiment: Experiment, watched: bool, question: JsonObject, drawn: Decision
-) -> float | None:
-    """The lower bound of the budget behind a decision that was drawn for a request, where the log
-    notes it: in watched decisions, and wherever it is lower than ever before, so that the lowest
-    one in the log is that of all decisions."""
-    masks = experiment.masked_budget
-    last = (
-        None
-        if masks is None
-        else NextRound(masks.mask(question, experiment.numbers), drawn.name == masks.baseline)
-    )
-    holdings = experiment.holdings(last)
-    if holdings is None:
+) -> float | dict[str, float] | None:
+    """The lower bound of the budget behind a decision that was drawn for a request, by metric where
+    there are several, where the log notes it: in watched decisions, and wherever one is lower than
+    ever before, so that the lowest one in the log is that of all decisions."""
+    last = None
+    if experiment.masked_budgets:
+        baseline = drawn.name == experiment.spec.baseline
+        last = NextRound(experiment.mask(question), baseline)
+    bounds, lowest = experiment.budgets(last), experiment.rollout.lowest_budgets
+    if not watched and all(bound >= lowest.get(name, math.inf) for name, bound in bounds.items()):
         return None
-    bound, lowest = float(holdings["budget_bound"]), experiment.rollout.lowest_budget
-    return bound if watched or lowest is None or bound < lowest else None
+    return bounds if experiment.spec.metrics is not None else bounds.get(REWARD)
 
 
 def check_round_baseline(experiment: Experiment, question: JsonObject) -> None:

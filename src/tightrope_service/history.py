@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from tightrope.extend import ConfidenceSequence, bounds_of
 from tightrope.policies.conservative.ledger import SLOPES, sum_bound
@@ -315,8 +315,9 @@ SHARE = 0.1  # of delta, with which the bounds of this file may fail
 # be
 MOST_REPORTED_MASKS = 256
 REST = ""  # in place of the arms of a mask behind those
+ALL = ""  # in place of a segment, where a promise is about all rounds
 
-Mask = tuple[str, ...]  # what the promise is about, then ids of the arms that were left out
+Mask = tuple[str, ...]  # the segment that promises are by, then ids of the arms that were left out
 
 
 def left_out(question: JsonObject, arms: Collection[str]) -> list[str]:
@@ -347,18 +348,15 @@ class RoundSums(Struct):
             sum_bound(self.total, float(max(self.decided + more, 1)), level, SLOPES.size // 2)[0]
         )
 
+    def upper(self, level: float, more: int = 0) -> float:
+        decided = self.decided + more
+        if not decided:
+            return 0.0
+        missed = sum_bound(self.rewarded - self.total, float(decided), level, SLOPES.size // 2)[0]
+        return decided - float(missed)
+
     def upper_mean(self, level: float) -> float:
-        if not self.decided:
-            return 1.0
-        return (
-            1.0
-            - float(
-                sum_bound(self.rewarded - self.total, float(self.decided), level, SLOPES.size // 2)[
-                    0
-                ]
-            )
-            / self.decided
-        )
+        return self.upper(level) / self.decided if self.decided else 1.0
 
 
 class MaskRounds(NamedTuple):
@@ -374,43 +372,43 @@ class NextRound(NamedTuple):
 
 
 class MaskedBudget:
-    """The rounds of an experiment by their masks. Changed by events only."""
+    """The rounds of an experiment by their masks, for one promise about z, which is the metric or
+    minus it. by: the segment that it is by, if any. told: what `holdings` reports of it. Changed by
+    events only."""
 
-    def __init__(self, spec: ExperimentSpec, alpha: float, delta: float) -> None:
-        self.baseline, self.by, self.alpha, self.failure = (
-            str(spec.baseline),
-            spec.promise_by,
-            alpha,
-            SHARE * delta,
-        )
-        self.low, high = spec.reward_range or (0.0, 1.0)
-        self.span = high - self.low
-        self.promises = {
-            promise: MaskRounds(RoundSums(), RoundSums())
-            for promise in spec.promised_values or [OTHER]
+    def __init__(
+        self, spec: ExperimentSpec, by: str | None, told: JsonObject, delta: float
+    ) -> None:
+        self.baseline, self.by, self.failure = str(spec.baseline), by, SHARE * delta
+        self.sense = told["sense"]
+        self.kappa, self.omega, self.share = told["line"]
+        ends = sorted(self.sense * end for end in spec.reward_range or (0.0, 1.0))
+        self.low, self.span = ends[0], ends[1] - ends[0]
+        values = spec.values or [OTHER]
+        self.sums = {  # by what the promise is about
+            value: MaskRounds(RoundSums(), RoundSums()) for value in (values if self.by else [ALL])
         }
-        self.means = spec.baseline_means or (
-            {}
-            if spec.baseline_mean is None
-            else dict.fromkeys([*self.promises], spec.baseline_mean)
-        )
-        self.level = math.log(4.0 * len(self.promises) * SLOPES.size / self.failure)  # of L
+        means = spec.known_means
+        self.means = {} if means is None else dict(zip(values, means, strict=True))
+        self.level = math.log(4.0 * len(self.sums) * SLOPES.size / self.failure)  # of L
         self.masks: dict[Mask, MaskRounds] = {}
         self.upper: dict[Mask, float] = {}  # of the baseline's mean, in [0, 1], the least so far
         self.open: dict[
             str, tuple[Mask, bool]
         ] = {}  # decisions without a reward, and whether they play the baseline
 
-    def mask(self, question: JsonObject, arms: Collection[str]) -> Mask:
-        promise = OTHER if self.by is None else question["segments"][self.by]
-        mask = (promise, *left_out(question, arms))
+    def listed(self, mask: Mask) -> Mask:
         return (
-            mask if mask in self.masks or len(self.masks) < MOST_REPORTED_MASKS else (promise, REST)
+            mask if mask in self.masks or len(self.masks) < MOST_REPORTED_MASKS else (mask[0], REST)
         )
+
+    def about(self, mask: Mask) -> str:
+        return ALL if self.by is None else mask[0]
 
     # Events ---------------------------------------------------------------------------------------
 
     def decide(self, decision: str, arm: str, mask: Mask) -> None:
+        mask = self.listed(mask)
         if mask not in self.masks:
             self.masks[mask], self.upper[mask] = (
                 MaskRounds(RoundSums(), RoundSums()),
@@ -426,10 +424,11 @@ class MaskedBudget:
         if cancelled:
             self._count(mask, baseline, -1, 0, 0.0)
         elif reward is not None:
-            self._count(mask, baseline, 0, 1, min(max((reward - self.low) / self.span, 0.0), 1.0))
+            scaled = (self.sense * reward - self.low) / self.span
+            self._count(mask, baseline, 0, 1, min(max(scaled, 0.0), 1.0))
 
     def _count(self, mask: Mask, baseline: bool, decided: int, rewarded: int, total: float) -> None:
-        for one in (self.masks[mask], self.promises[mask[0]]):
+        for one in (self.masks[mask], self.sums[self.about(mask)]):
             (one.baseline if baseline else one.others).add(decided, rewarded, total)
         if baseline and mask[-1] != REST:
             place = [*self.masks].index(mask) + 1
@@ -441,60 +440,58 @@ class MaskedBudget:
     def upper_at_first(self, mask: Mask) -> float:
         """Upper bound of the baseline's mean before anything is known of a mask. Where it is left
         out itself, which breaks the promise, nothing will be, and what was told of it is taken."""
-        return (
-            (self.means[mask[0]] - self.low) / self.span
-            if self.means and self.baseline in mask
-            else 1.0
+        if not self.means or self.baseline not in mask:
+            return 1.0
+        return (self.sense * self.means[mask[0]] - self.low) / self.span
+
+    def used(self, about: str, more: NextRound | None = None) -> bool:
+        """Whether the policy's own ledger does not do for these rounds: they had more than one mask
+        in a segment, or a mean that was told of all rounds is taken for that of a mask."""
+        masks = [mask for mask in self._masks(more) if self.about(mask) == about]
+        return len(masks) > len({mask[0] for mask in masks}) or (
+            bool(self.means) and any(len(mask) > 1 for mask in masks)
         )
 
-    def used(self, promise: str, more: NextRound | None = None) -> bool:
-        """Whether the policy's own ledger does not do for the rounds of a promise: they had more
-        than one mask, or a mean that was told of all rounds is taken for that of a mask."""
-        masks = {
-            mask
-            for mask in (*self.masks, *(() if more is None else (more.mask,)))
-            if mask[0] == promise
-        }
-        return len(masks) > 1 or (bool(self.means) and any(len(mask) > 1 for mask in masks))
+    def _masks(self, more: NextRound | None) -> set[Mask]:
+        return {*self.masks} if more is None else {*self.masks, self.listed(more.mask)}
 
-    def bound(self, promise: str, more: NextRound | None = None) -> float:
-        """Lower bound of the budget of a promise. more: one more round of it, which has earned the
+    def bound(self, about: str, more: NextRound | None = None) -> float:
+        """Lower bound of the budget of these rounds. more: one more of them, which has earned the
         least."""
-        own, others = self.promises[promise].baseline, self.promises[promise].others
+        own, others = self.sums[about].baseline, self.sums[about].others
         extra = int(more is not None and not more.baseline)
         earned = self.low * (others.decided + extra) + self.span * others.lower(self.level, extra)
         extra = int(more is not None and more.baseline)
-        earned += self.alpha * (
-            self.low * (own.decided + extra) + self.span * own.lower(self.level, extra)
-        )
+        rounds = own.decided + extra
+        own_sum = own.lower(self.level, extra) if self.share > 0.0 else own.upper(self.level, extra)
+        earned += self.share * (self.low * rounds + self.span * own_sum)
         charged = [
             one.others.decided * (self.low + self.span * self.upper[mask])
             for mask, one in self.masks.items()
-            if mask[0] == promise
+            if self.about(mask) == about
         ]
         if more is not None and not more.baseline:
-            charged.append(
-                self.low + self.span * self.upper.get(more.mask, self.upper_at_first(more.mask))
-            )
-        return earned - (1.0 - self.alpha) * math.fsum(charged)
+            mask = self.listed(more.mask)
+            upper = self.upper[mask] if mask in self.upper else self.upper_at_first(mask)
+            charged.append(self.low + self.span * upper)
+        rounds = own.decided + others.decided + int(more is not None)
+        return earned - self.kappa * math.fsum(charged) - self.omega * rounds
 
     def allows(self, mask: Mask) -> bool:
-        more = NextRound(mask, False)
-        return not self.used(mask[0], more) or self.bound(mask[0], more) >= 0.0
+        more, about = NextRound(mask, False), self.about(mask)
+        return not self.used(about, more) or self.bound(about, more) >= 0.0
 
     def corrected(self, report: JsonObject, more: NextRound | None = None) -> JsonObject:
-        """What a policy says of its budget, of which its own ledger knows no masks, with them.
-        more: a round that the ledger has."""
-        if not any(self.used(promise, more) for promise in self.promises):
+        """What a policy says of a promise, of which its own ledger knows no masks, with them. more:
+        a round that the ledger has."""
+        if not any(self.used(about, more) for about in self.sums):
             return report
         each = []
-        for promise, bound in zip(
-            self.promises, report.get("segments", [report["budget_bound"]]), strict=True
+        for about, bound in zip(
+            self.sums, report.get("segments", [report["budget_bound"]]), strict=True
         ):
-            last = more if more is not None and more.mask[0] == promise else None
-            each.append(
-                min(bound, self.bound(promise, last)) if self.used(promise, last) else bound
-            )
+            last = more if more is not None and self.about(more.mask) == about else None
+            each.append(min(bound, self.bound(about, last)) if self.used(about, last) else bound)
         return (
             report
             | ({"segments": each} if "segments" in report else {})
@@ -509,9 +506,7 @@ class MaskedBudget:
                 [[*mask], self.upper[mask], astuple(one.baseline), astuple(one.others)]
                 for mask, one in self.masks.items()
             ],
-            "sums": [
-                [astuple(one.baseline), astuple(one.others)] for one in self.promises.values()
-            ],
+            "sums": [[astuple(one.baseline), astuple(one.others)] for one in self.sums.values()],
             "open": [[id, [*mask], baseline] for id, (mask, baseline) in self.open.items()],
         }
 
@@ -519,8 +514,8 @@ class MaskedBudget:
         for mask, upper, own, others in packed["masks"]:
             self.masks[tuple(mask)] = MaskRounds(RoundSums(*own), RoundSums(*others))
             self.upper[tuple(mask)] = upper
-        for promise, (own, others) in zip(self.promises, packed["sums"], strict=True):
-            self.promises[promise] = MaskRounds(RoundSums(*own), RoundSums(*others))
+        for about, (own, others) in zip(self.sums, packed["sums"], strict=True):
+            self.sums[about] = MaskRounds(RoundSums(*own), RoundSums(*others))
         self.open = {id: (tuple(mask), baseline) for id, mask, baseline in packed["open"]}
 
 
@@ -612,10 +607,31 @@ class SegmentHistory:
         self.arms: dict[str, ArmHistory] = {}
 
 
+def of_metric(event: events.Event, metric: str) -> events.Event | None:
+    """What an event says of one of several metrics; None: nothing."""
+    if isinstance(event, events.Rewarded | events.Late) and isinstance(event.value, dict):
+        if metric not in event.value:
+            return None
+        value, given = event.value[metric], event.said
+        given = given[metric] if isinstance(given, dict) else given
+        return replace(event, value=value, given=None if given == value else given)
+    if isinstance(event, events.Expired) and isinstance(event.reward, dict):
+        return replace(event, reward=event.reward.get(metric))
+    if isinstance(event, events.Decided) and isinstance(event.budget, dict):
+        return replace(event, budget=event.budget.get(metric))
+    return event
+
+
 class History(events.Fold):
-    def __init__(self) -> None:
+    """The history of an experiment whose decisions have one reward; of several metrics, of the one
+    that is learned, with that of each of the others as if it were the only one. metric: its name;
+    None: the first."""
+
+    def __init__(self, metric: str | None = None) -> None:
         super().__init__()
-        self.spec: ExperimentSpec
+        self.metric = metric
+        self.others: dict[str, History] = {}
+        self.spec: ExperimentSpec  # as if the metric were the only one
         self.reader: FeatureReader | None = None
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
         self.segments: dict[
@@ -630,6 +646,7 @@ class History(events.Fold):
         )
         self.first: int | None = None  # time of the first decision
         self.cancelled = 0
+        self.cancelled_others = 0  # in which the baseline was not played
         self.cancelled_means = (
             0.0  # what the baselines of cancelled decisions of other arms earn, where it is known
         )
@@ -662,16 +679,34 @@ class History(events.Fold):
             )
         self.step(event, seq, time)
 
+    def step(self, event: events.Event, seq: int, time: int) -> None:
+        for one in self.others.values():
+            one.step(event, seq, time)
+        told = of_metric(event, self.metric) if self.metric else event
+        if told is None:
+            self.seq, self.time = seq, time
+        else:
+            super().step(told, seq, time)
+
+    def about(self, metric: str | None) -> "History":
+        return self.others.get(metric or "", self)
+
     # Events ---------------------------------------------------------------------------------------
 
     def _on_created(self, event: events.Created, time: int) -> None:
-        self.spec = event.completed
+        whole = event.completed
+        if self.metric is None:
+            self.metric, *others = whole.names
+            self.others = {name: History(name) for name in others}
+            for one in self.others.values():
+                one.step(event, self.seq + 1, time)
+        self.spec = whole.about(self.metric)
         self.reader = self.spec.reader()
         self.segments = {
             name: {value: SegmentHistory() for value in (*values, OTHER)}
             for name, values in (self.spec.segments or {}).items()
         }
-        promised = self.spec.promised_values or []
+        promised = self.spec.values or []
         self.parts = {value: Observations(OBSERVATION_ERROR / len(promised)) for value in promised}
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
         self._add_arms([arm.id for arm in self.spec.arms or ()])
@@ -718,16 +753,14 @@ class History(events.Fold):
         self.baseline_decisions += productions or (
             isinstance(baseline, str) and names == (baseline,)
         )
-        if event.budget is not None:
+        if isinstance(event.budget, float):
             self.budget = event.budget
             lowest = self.lowest_budget
             self.lowest_budget = event.budget if lowest is None else min(event.budget, lowest)
-        means = self.spec.baseline_means
-        known_mean = (
-            self.spec.baseline_mean
-            if means is None
-            else means[event.asked["segments"][self.spec.promise_by]]
-        )
+        means, by = self.spec.baseline_means, self.spec.by
+        known_mean = self.spec.known_mean
+        if means is not None and by is not None:
+            known_mean = means[event.asked["segments"][by]]
         mean = event.asked.get("baseline_mean", known_mean)
         others = names != baselines_of(event.asked, baseline)
         mask = None if "erased" in event.asked else ", ".join(left_out(event.asked, self.arms))
@@ -761,7 +794,7 @@ class History(events.Fold):
         return (self.segments[name][value] for name, value in line.segments.items())
 
     def _observers(self, line: OpenLine) -> list[Observations]:
-        by = self.spec.promise_by
+        by = self.spec.by
         return [self.observed] if by is None else [self.observed, self.parts[line.segments[by]]]
 
     def point(self, time: int) -> Point:
@@ -826,17 +859,18 @@ class History(events.Fold):
         if event.decision not in self.open:
             return
         self.expired += 1
-        line = self.open[event.decision]
-        if event.reward is None:
+        line, reward = self.open[event.decision], event.reward
+        assert not isinstance(reward, dict)  # see `of_metric`
+        if reward is None:
             self.observed.without_reward += 1
         else:
             self.defaulted += 1
             for name in line.left:
-                self._reward(name, event.reward, line, None)
+                self._reward(name, reward, line, None)
             self.open[event.decision] = line._replace(left=())
         self._end(
             event.decision,
-            "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"),
+            "window closed" + ("" if reward is None else f", {reward:g} taken"),
         )
 
     def _on_closed(self, event: events.Closed, time: int) -> None:
@@ -848,6 +882,7 @@ class History(events.Fold):
         line = self.open.get(event.decision)
         if line is not None:
             if line.others:
+                self.cancelled_others += 1
                 self.cancelled_means += line.mean or 0.0
                 self.cancelled_unknown += line.mean is None
             for observed in self._observers(line):
@@ -916,7 +951,7 @@ class History(events.Fold):
     def alike(self) -> dict[str, Observations]:
         """Observations of decisions in which an arm has one mean, by what a sentence about them
         ends with."""
-        by = self.spec.promise_by
+        by = self.spec.by
         return {f" in {by} {value}": observed for value, observed in self.parts.items()} or {
             "": self.observed
         }
@@ -997,11 +1032,11 @@ INTERVALS = (
 
 
 def note_of(spec: ExperimentSpec) -> str:
-    if spec.alpha is None and not spec.keeps_budget:
+    if not spec.kept and not spec.keeps_budget:
         return INTERVALS
-    if spec.promise_by is None:
+    if spec.by is None:
         return f"{INTERVALS} Its promise is about all decisions together, not about each segment."
-    return f"{INTERVALS} It keeps a promise in every {spec.promise_by} by itself, and in other."
+    return f"{INTERVALS} It keeps a promise in every {spec.by} by itself, and in other."
 
 
 def segment_values(
@@ -1023,18 +1058,20 @@ def segment_values(
     }
 
 
-def promised_bounds(standing: JsonObject) -> list[JsonObject]:
+def promised_bounds(standing: JsonObject, history: History) -> list[JsonObject]:
     """The lower bound of each budget, where the values of a segment have a promise each. standing:
     see `commands.describe_standing`."""
-    holdings, name = standing["holdings"], standing["spec"].get("promise_by")
-    if holdings is None or "segments" not in holdings:
-        return []
+    name, values = history.spec.by, history.spec.values or []
     return [
         {"segment": name, "value": value, "bound": bound}
-        for value, bound in zip(
-            [*standing["spec"]["segments"][name], OTHER], holdings["segments"], strict=True
-        )
+        | ({"metric": promise.metric} if promise.metric else {})
+        for promise, told in zip(history.spec.kept, told_by(standing["holdings"]), strict=False)
+        for value, bound in zip(values, told.get("segments", ()), strict=False)
     ]
+
+
+def told_by(holdings: JsonObject | None) -> list[JsonObject]:
+    return [] if holdings is None else holdings.get("promises", [holdings])
 
 
 def segment_report(history: History) -> JsonObject:
@@ -1188,7 +1225,7 @@ def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDiffe
     baseline = spec.baseline
     if not isinstance(baseline, str) or baseline == arm or not history.arms[arm].rewards:
         return None
-    known = spec.baseline_mean
+    known = spec.known_mean
     if known is not None:
         low, high = bounds[arm]
         return BoundedDifference(mean_of(history.arms[arm]) - known, low - known, high - known)
@@ -1215,8 +1252,8 @@ def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
         return None
     least, most = history.mean_interval()
     arm, (below, above) = history.arms[spec.baseline], bounds[spec.baseline]
-    if spec.baseline_mean is not None:
-        mean = below = above = spec.baseline_mean
+    if spec.known_mean is not None:
+        mean = below = above = spec.known_mean
     elif arm.rewards:
         mean = mean_of(arm)
     else:

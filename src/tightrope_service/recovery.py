@@ -34,7 +34,7 @@ from .log import START, ExperimentJournal, LogEntry, chained, events, experiment
 
 # of snapshots and of the states in them: raised where either changes, so that older ones are known
 # as such
-FORM = 1
+FORM = 2
 
 
 def rest_of(journal: ExperimentJournal) -> JsonObject:
@@ -42,21 +42,17 @@ def rest_of(journal: ExperimentJournal) -> JsonObject:
     sticky = (
         {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
     )
-    masks = {} if experiment.masked_budget is None else {"masks": experiment.masked_budget.pack()}
-    return (
-        sticky
-        | masks
-        | {
-            "created": experiment.began.body,
-            "status": experiment.status,
-            "masked": sorted(experiment.masked),
-            "open": [[id, *waiting] for id, waiting in experiment.open.items()],
-            "seq": experiment.seq,
-            "digest": journal.digest.hex(),
-            "time": experiment.time,
-            "rollout": experiment.rollout.pack(),
-        }
-    )
+    return sticky | {
+        "masks": [budget.pack() for budget in experiment.masked_budgets],
+        "created": experiment.began.body,
+        "status": experiment.status,
+        "masked": sorted(experiment.masked),
+        "open": [[id, *waiting] for id, waiting in experiment.open.items()],
+        "seq": experiment.seq,
+        "digest": journal.digest.hex(),
+        "time": experiment.time,
+        "rollout": experiment.rollout.pack(),
+    }
 
 
 def written() -> str:
@@ -90,8 +86,8 @@ def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
         experiment.open.begin(id, OpenDecision(*waiting))
     if experiment.spec.sticky is not None:
         experiment.assignments.unpack(packed["assignments"])
-    if experiment.masked_budget is not None:
-        experiment.masked_budget.unpack(packed["masks"])
+    for budget, masks in zip(experiment.masked_budgets, packed["masks"], strict=True):
+        budget.unpack(masks)
     experiment.seq, experiment.time = packed["seq"], packed["time"]
     journal.digest = bytes.fromhex(packed["digest"])
     return journal

@@ -15,6 +15,7 @@ from pydantic import (
 from . import JsonObject
 from .certificate import NoticeKind
 from .errors import Addressable, Number, Refused, Strict, not_valid
+from .events import Reward
 from .spec import ArmId, Arms, Mode, RawRow, Row, Share
 
 MOST_ITEMS = 10_000  # items of a batch
@@ -120,6 +121,9 @@ class DecisionRequest(Strict):
         return self.model_dump(exclude_defaults=True, exclude={"id"})
 
 
+ByName = Annotated[dict[ArmId, Number], Field(min_length=1, max_length=100_000)]
+
+
 class RewardRequest(Strict):
     """The reward of a decision."""
 
@@ -128,10 +132,28 @@ class RewardRequest(Strict):
     )
 
     decision_id: DecisionId
-    value: Number | Annotated[dict[ArmId, Number], Field(min_length=1, max_length=100_000)]
+    value: Number | ByName | None = Field(
+        default=None, description="One number; of a set, one for each arm by its id."
+    )
+    values: ByName | None = Field(
+        default=None, description="In place of value, numbers by metric, as far as they are known."
+    )
     reward_id: Text | None = Field(
         default=None, description="Your id of this reward, if you have one."
     )
+
+    @property
+    def given(self) -> Reward:
+        given = self.value if self.values is None else self.values
+        assert given is not None
+        return given
+
+    @model_validator(mode="after")
+    def is_one(self) -> "RewardRequest":
+        if (self.value is None) == (self.values is None):
+            which = "are both given" if self.value is not None else "are both missing"
+            raise ValueError(f"value and values {which}; give one of them.")
+        return self
 
 
 class BatchRequest(Strict):

@@ -21,7 +21,7 @@ from tightrope.extend import ConfidenceSequence
 from . import JsonObject
 from .errors import Refused
 from .events import Decided, ModeChanged, Reward, Round
-from .spec import ExperimentSpec, Mode, RolloutSpec
+from .spec import REWARD, ExperimentSpec, Mode, RolloutSpec
 
 # Evidence of a rollout: is the policy better than the baseline, or worse? From propensities and
 # rewards, with bounds that hold at all times at once.
@@ -66,7 +66,7 @@ class Evidence:
         self.waiting[decision] = weights
 
     def end(self, decision: str, reward: float | None) -> None:
-        if decision not in self.waiting:
+        if decision not in self.waiting or decision in self.ended:
             return
         self.ended[decision] = reward
         while self.waiting:
@@ -212,6 +212,11 @@ class Production(NamedTuple):
     chances: np.ndarray
 
 
+def bounds_by_metric(event: Decided) -> dict[str, float]:
+    budget = event.budget
+    return budget if isinstance(budget, dict) else {} if budget is None else {REWARD: budget}
+
+
 class ModeRule(NamedTuple):
     """The change of mode that a rule asks for. sent_back: it is a return, behind which rules wait
     for a command."""
@@ -225,7 +230,7 @@ class Rollout:
     """Mode and evidence of an experiment. Changed by events only, so a replay finds the same."""
 
     def __init__(self, spec: ExperimentSpec) -> None:
-        self.least_budget = spec.least_budget
+        self.least_budgets = spec.least_budgets
         self.spec = FULL if spec.rollout is None else spec.rollout
         self.seed, self.baseline = spec.seed, spec.baseline
         self.rewards = spec.reward_range or (0.0, 1.0)
@@ -238,10 +243,15 @@ class Rollout:
         self.decisions = self.baseline_decisions = (
             0  # of the experiment, and of them the baseline's by mode or by choice
         )
-        self.budget: float | None = None  # its lower bound, in the last decision that noted it
-        self.lowest_budget: float | None = None  # of all decisions
-        self.armed = self.least_budget <= 0.0  # whether the budget was ever above its least
+        # by metric: its lower bound in the last decision that noted it, that of all decisions, and
+        # which were ever above their least
+        self.budgets: dict[str, float] = {}
+        self.lowest_budgets: dict[str, float] = {}
+        self.armed = self._armed_at_first()
         self.evidence = self._new_evidence()
+
+    def _armed_at_first(self) -> set[str]:
+        return {metric for metric, least in self.least_budgets.items() if least <= 0.0}
 
     def _new_evidence(self) -> Evidence:
         """Stage j may err with error / (j (j + 1)), so that all stages together keep `error`; half
@@ -253,7 +263,7 @@ class Rollout:
 
     def change(self, event: ModeChanged) -> None:
         self.mode, self.share, self.sent_back = event.mode, event.share, event.sent_back
-        self.rewards_in_mode, self.armed = 0, self.least_budget <= 0.0
+        self.rewards_in_mode, self.armed = 0, self._armed_at_first()
         self.evidence = self._new_evidence()
 
     # Decisions ------------------------------------------------------------------------------------
@@ -308,14 +318,11 @@ class Rollout:
 
     def open(self, event: Decided) -> None:
         self.decisions += 1
-        if event.budget is not None:
-            self.budget = event.budget
-            self.lowest_budget = (
-                event.budget
-                if self.lowest_budget is None
-                else min(self.lowest_budget, event.budget)
-            )
-            self.armed = self.armed or event.budget >= self.least_budget
+        self.budgets |= bounds_by_metric(event)
+        for metric, bound in bounds_by_metric(event).items():
+            self.lowest_budgets[metric] = min(bound, self.lowest_budgets.get(metric, math.inf))
+            if bound >= self.least_budgets[metric]:
+                self.armed.add(metric)
         choice, chance = event.rollout, event.propensity
         if choice is None:
             return
@@ -343,6 +350,9 @@ class Rollout:
     # Reading --------------------------------------------------------------------------------------
 
     def report(self) -> JsonObject:
+        finite = {
+            metric: least for metric, least in self.least_budgets.items() if math.isfinite(least)
+        }
         return {
             "mode": self.mode,
             "share": self.share if self.mode == "capped" else float(self.mode == "full"),
@@ -352,7 +362,7 @@ class Rollout:
                 mode: rule.model_dump(exclude_defaults=True)
                 for mode, rule in self.spec.promote.items()
             },
-            "least_budget": self.least_budget if math.isfinite(self.least_budget) else None,
+            "least_budget": finite if len(self.least_budgets) > 1 else finite.get(REWARD),
             "estimate": self.evidence.report(self.mode, self.rewards)
             if self.mode in JUDGED
             else None,
@@ -367,9 +377,9 @@ class Rollout:
             "seen": self.rewards_in_mode,
             "decided": self.decisions,
             "usual": self.baseline_decisions,
-            "budget": self.budget,
-            "lowest": self.lowest_budget,
-            "armed": self.armed,
+            "budget": self.budgets,
+            "lowest": self.lowest_budgets,
+            "armed": sorted(self.armed),
             "gate": self.evidence.pack(),
         }
 
@@ -385,27 +395,20 @@ class Rollout:
             packed["decided"],
             packed["usual"],
         )
-        self.armed, self.budget, self.lowest_budget = (
-            packed["armed"],
-            packed["budget"],
-            packed["lowest"],
-        )
+        self.budgets, self.lowest_budgets = dict(packed["budget"]), dict(packed["lowest"])
+        self.armed = set(packed["armed"])
         self.evidence = Evidence.unpack(packed["gate"])
 
     # Rules ----------------------------------------------------------------------------------------
 
     def rule_due(self) -> ModeRule | None:
-        budget, least = self.budget, self.least_budget
-        if (
-            budget is not None
-            and self.armed
-            and self.returns
-            and self.mode in PLAYED
-            and budget < least - 1e-9
-        ):
-            return ModeRule(
-                "shadow", f"the lower bound of the budget, {budget:.4g}, fell below {least:g}", True
-            )
+        for metric, bound in self.budgets.items() if self.returns and self.mode in PLAYED else ():
+            least = self.least_budgets[metric]
+            if metric in self.armed and bound < least - 1e-9:
+                what = f"the budget of {metric}" if metric else "the budget"
+                return ModeRule(
+                    "shadow", f"the lower bound of {what}, {bound:.4g}, fell below {least:g}", True
+                )
         if self.mode == "capped" and self.evidence.verdict(self.mode) == "worse":
             return ModeRule(
                 "shadow",

@@ -363,7 +363,7 @@ async def explain(
     """Why: per arm mean, width, lower, upper, index and probability, and what the policy's family
     adds."""
     if decision is None:
-        by = (await service.ask(name, commands.describe))["spec"].get("promise_by")
+        by = await service.ask(name, commands.segment_of_promises)
         if by is not None:
             raise Refused(
                 422,
@@ -579,7 +579,7 @@ segments_router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
 )
 async def read_segments(name: Name, service: Served) -> Response:
     """The mean reward of every arm in every segment of the spec, with intervals that hold for all
-    at once; where there is promise_by, also the budget of each value."""
+    at once; also the budget of each value that has a promise of its own."""
     standing = await service.ask(name, commands.describe_standing)
     if "segments" not in standing["spec"]:
         raise Refused(
@@ -587,10 +587,17 @@ async def read_segments(name: Name, service: Served) -> Response:
             f"experiment = {name!r} has no segments; create one with segments in its spec.",
             "experiment",
         )
-    event, report = await service.read_history(
-        name, standing["seq"], lambda history: (history.seq, segment_report(history))
+    return answer(
+        await service.read_history(
+            name,
+            standing["seq"],
+            lambda history: {
+                "event": history.seq,
+                **segment_report(history),
+                "promises": promised_bounds(standing, history),
+            },
+        )
     )
-    return answer({"event": event, **report, "promises": promised_bounds(standing)})
 
 
 # Who changed what.

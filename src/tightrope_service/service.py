@@ -198,6 +198,13 @@ COMMON: tuple[
     {"policy": {"policy": "EpsilonGreedy", "epsilon": 0.1}} | _PROMISE,
     {"policy": "BetaThompson"} | _PROMISE,
     {"policy": "BetaThompson"},
+    {
+        "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1},
+        "baseline": "a",
+        "baseline_mean": {"revenue": 0.5, "sale": 0.5},
+        "metrics": {"revenue": [0, 1], "sale": [0, 1]},
+        "promises": [{"alpha": 0.1}, {"metric": "sale", "alpha": 0.1}],
+    },
     {"policy": "UCB"},
     {"policy": "UCB"} | _PROMISE,
     {"policy": "LinUCB", "dimension": 2},
@@ -273,10 +280,7 @@ def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: boo
     A policy that keeps a budget plays its baseline first, which is cheap. So decisions are rewarded
     as well as can be until some are made whose chances are drawn.
     """
-    request, most = (
-        next(sample_requests(spec, one_row)),
-        (journal.experiment.reward_range or (0.0, 1.0))[1],
-    )
+    request = next(sample_requests(spec, one_row))
     seconds: dict[bool, list[float]] = {
         False: [],
         True: [],
@@ -297,7 +301,7 @@ def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: boo
         if enough or began > ended:
             break
         journal.record(event, 0)
-        journal.record(rewarded(event, most), 0)
+        journal.record(rewarded(event, spec, good=True), 0)
     least = min(seconds[True] or seconds[False])
     if least <= MOST_SECONDS:
         return
@@ -320,7 +324,7 @@ def modes(spec: ExperimentSpec) -> list[Mode]:
 
 
 def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> None:
-    least = (journal.experiment.reward_range or (0.0, 1.0))[0]
+    spec = journal.experiment.spec
     for ending in range(3):
         with contextlib.suppress(Refused, ValueError):
             event = decide(journal.experiment, f"{id} {ending}", request, 0)
@@ -328,19 +332,23 @@ def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> N
             journal.record(
                 (
                     (
-                        rewarded(event, least),
+                        rewarded(event, spec, good=False),
                         Cancelled(event.decision),
-                        Expired(event.decision, journal.experiment.spec.default_reward),
+                        Expired(event.decision, spec.default_reward),
                     )
                 )[ending],
                 0,
             )
 
 
-def rewarded(event: Decided, value: float) -> Rewarded:
-    return Rewarded(
-        event.decision, value if isinstance(event.arm, int) else dict.fromkeys(event.name, value)
-    )
+def rewarded(event: Decided, spec: ExperimentSpec, good: bool) -> Rewarded:
+    if spec.metrics is None:
+        value = (spec.reward_range or (0.0, 1.0))[good]
+        several = not isinstance(event.arm, int)
+        return Rewarded(event.decision, dict.fromkeys(event.name, value) if several else value)
+    low_is_good = {one.metric for one in spec.kept if one.bounds_above}
+    values = {name: ends[good != (name in low_is_good)] for name, ends in spec.metrics.items()}
+    return Rewarded(event.decision, values)
 
 
 def read_once(journal: ExperimentJournal) -> None:

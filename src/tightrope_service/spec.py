@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from tightrope import Encoder, Session
+from tightrope import Encoder, Promise, Session
 from tightrope.core import checks
 from tightrope.core.registry import find
 from tightrope.extend import (
@@ -474,6 +474,70 @@ def _increasing(value: tuple[float, float]) -> tuple[float, float]:
 RewardRange = Annotated[tuple[Number, Number], BeforeValidator(pair), AfterValidator(_increasing)]
 
 
+MetricName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,49}$")]
+Metrics = Annotated[dict[MetricName, RewardRange], Field(min_length=1, max_length=20)]
+MeansByValue = dict[SegmentValue, Number]
+REWARD = ""  # in place of a metric's name, where the reward is the only one
+
+
+class PromiseSpec(Strict):
+    """A bound that the sum of a metric's expected values keeps: exactly one of alpha, ceiling and
+    floor."""
+
+    metric: MetricName | None = Field(
+        default=None, description="A name in metrics; null: the first, or the reward."
+    )
+    alpha: Number | None = Field(
+        default=None,
+        description="Share of the baseline's sum that may be lost; with at_most: added.",
+    )
+    ceiling: Number | None = Field(
+        default=None, description="The most a decision may have on average."
+    )
+    floor: Number | None = Field(
+        default=None, description="The least a decision must have on average."
+    )
+    at_most: bool = Field(default=False, description="Whether alpha bounds the sum from above.")
+    by: SegmentName | None = Field(
+        default=None,
+        description="A name in segments: the promise is kept in each of its values by itself, "
+        "other too, in place of once for all decisions together.",
+    )
+    share: Number = Field(default=1.0, description="Its part of delta, in proportion.")
+
+    @property
+    def promise(self) -> Promise:
+        given = self.model_dump(exclude={"by"})
+        return Promise(**given, segment=None if self.by is None else "each")
+
+    @property
+    def bounds_above(self) -> bool:
+        return self.at_most or self.ceiling is not None
+
+    @model_validator(mode="after")
+    def is_one(self) -> "PromiseSpec":
+        _ = self.promise  # raises ValueError
+        return self
+
+    def clause(self) -> str:
+        whose = (
+            "of all decisions so far"
+            if self.by is None
+            else f"of the decisions so far in every {self.by} by itself, and in other together,"
+        )
+        there, metric = "" if self.by is None else " there", self.metric or "reward"
+        side = "most" if self.bounds_above else "least"
+        if self.alpha is None:
+            level = self.ceiling if self.floor is None else self.floor
+            return f"the expected {metric} {whose} is at {side} {level:g} a decision{there}"
+        times = 1 + self.alpha if self.at_most else 1 - self.alpha
+        had = "earned" if self.metric is None else "had"
+        return (
+            f"the expected {metric} {whose} is at {side} {times:.6g} times what the baseline alone "
+            f"would have {had}{there}"
+        )
+
+
 class Promotion(Strict):
     """When a mode gives way to the next: all of it must hold. after: rewards that the mode has
     seen. better: the policy is surely better than the baseline, by the anytime-valid bounds of the
@@ -513,10 +577,11 @@ class RolloutSpec(Strict):
         description="Chance that any promotion of the experiment by `better` is of a policy that "
         "is not better.",
     )
-    least_budget: Number | None = Field(
+    least_budget: Number | dict[MetricName, Number] | None = Field(
         None,
         description="Back to the baseline when the lower bound of the budget falls below it "
-        "(policies with alpha). null: -1, which leaves room for the reward that has just come, as "
+        "(policies with alpha), or that of any promise; by metric where there are several. "
+        "null: -1, which leaves room for the reward that has just come, as "
         "a policy that explores at the limit has a bound of about 0; and never where the mean of "
         "the baseline is learned from features that every round brings, whose bound moves by more "
         "than that with every round, or where the promise is kept at checkpoints (checkpoint, "
@@ -624,13 +689,25 @@ class ExperimentSpec(Strict):
     baseline: ArmId | list[ArmId] | None = Field(
         default=None, description="The arm (or set) in production today."
     )
-    baseline_mean: Number | None = Field(
-        default=None, description="Its mean reward, where it is known."
+    baseline_mean: Number | dict[MetricName, Number | MeansByValue] | None = Field(
+        default=None,
+        description="Its mean reward, where it is known; with metrics by their names, each a "
+        "number, or one for each value of the segment that promises are by, and for other.",
     )
     alpha: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         default=None,
         description="Share of the baseline's reward that may be lost: the policy is kept by Safe "
         "(unless it keeps a budget itself).",
+    )
+    metrics: Metrics | None = Field(
+        default=None,
+        description="Lowest and highest value of each number that a decision is rewarded with, "
+        "{revenue: [0, 500], conversion: [0, 1]}, for promises; the policy learns the first.",
+    )
+    promises: Annotated[list[PromiseSpec], Field(min_length=1, max_length=100)] | None = Field(
+        default=None,
+        description="In place of alpha, what is promised, all of it at once with probability "
+        "1 - delta.",
     )
     guarantee: JsonObject = Field(
         default_factory=dict, description="More parameters of Safe, such as delta, open, arm_bound."
@@ -645,10 +722,10 @@ class ExperimentSpec(Strict):
         "reward; null: "
         "for ever.",
     )
-    default_reward: Number | None = Field(
+    default_reward: Number | dict[MetricName, Number] | None = Field(
         default=None,
-        description="Taken when the window closes; null: the decision is closed and teaches "
-        "nothing.",
+        description="Taken when the window closes, by metric where there are several; null: the "
+        "decision is closed and teaches nothing.",
     )
     rewards: RewardRange | None = Field(
         default=None,
@@ -686,7 +763,7 @@ class ExperimentSpec(Strict):
         description="A name in segments: the promise of alpha is kept in each of its values by "
         "itself, other too, in place of one for all decisions together. The policy is one for all.",
     )
-    baseline_means: dict[SegmentValue, Number] | None = Field(
+    baseline_means: MeansByValue | None = Field(
         default=None,
         description="In place of baseline_mean, where there is promise_by: what the baseline is "
         "known to earn in each of its values, and in other.",
@@ -740,14 +817,63 @@ class ExperimentSpec(Strict):
         return {"policy": self.policy} if isinstance(self.policy, str) else dict(self.policy)
 
     @property
-    def promised_values(self) -> list[str] | None:
-        """The values of a segment that have a promise each, in the order of their ledgers; None:
-        there is one for all decisions."""
-        return (
-            None
-            if self.promise_by is None or self.segments is None
-            else [*self.segments.get(self.promise_by, ()), OTHER]
+    def kept(self) -> list[PromiseSpec]:
+        if self.promises is None and self.alpha is not None and not self.keeps_budget:
+            return [PromiseSpec(alpha=self.alpha, by=self.promise_by)]
+        return self.promises or []
+
+    @property
+    def by(self) -> str | None:
+        """The segment that promises are by; None: all are about all decisions together."""
+        return next((one.by for one in self.promises or () if one.by), self.promise_by)
+
+    @property
+    def values(self) -> list[str] | None:
+        """The values of the segment that promises are by, in the order of their ledgers."""
+        by = self.by
+        return None if by is None else [*(self.segments or {}).get(by, ()), OTHER]
+
+    @property
+    def names(self) -> list[str]:
+        return [REWARD] if self.metrics is None else [*self.metrics]
+
+    def about(self, metric: str) -> "ExperimentSpec":
+        """The experiment as if this metric were its only reward, with what was said of it."""
+        if self.metrics is None:
+            return self
+        mean, default = (
+            given.get(metric) if isinstance(given, dict) else None
+            for given in (self.baseline_mean, self.default_reward)
         )
+        by_value = isinstance(mean, dict)
+        return self.model_copy(
+            update={
+                "metrics": None,
+                "rewards": self.metrics[metric],
+                "default_reward": default,
+                "baseline_mean": None if by_value else mean,
+                "baseline_means": mean if by_value else None,
+                "unit": self.unit if metric == self.names[0] else None,
+            }
+        )
+
+    @property
+    def known_mean(self) -> float | None:
+        """Of the baseline, where the reward is the only metric and one mean is known."""
+        assert not isinstance(self.baseline_mean, dict)
+        return self.baseline_mean
+
+    @property
+    def known_means(self) -> list[float] | None:
+        mean, by_value, values = self.known_mean, self.baseline_means, self.values or [OTHER]
+        if by_value is not None:
+            return [by_value[value] for value in values]
+        return None if mean is None else [mean] * len(values)
+
+    @property
+    def default(self) -> float | None:
+        assert not isinstance(self.default_reward, dict)
+        return self.default_reward
 
     @property
     def baseline_is_comparable(self) -> bool:
@@ -775,37 +901,36 @@ class ExperimentSpec(Strict):
             self.rollout is not None and self.rollout.production is not None
         ):
             return False
-        return (
-            self.alpha is not None
-            or self.keeps_budget
-            or self.rollout is not None
-            or self.arms is None
-        )
+        return bool(self.kept) or self.keeps_budget or self.rollout is not None or self.arms is None
 
     @property
-    def least_budget(self) -> float:
-        """The bound of the budget below which the baseline comes back; -inf: never."""
+    def least_budgets(self) -> dict[str, float]:
+        """By metric, the bound of a budget below which the baseline comes back; -inf: never."""
         said = None if self.rollout is None else self.rollout.least_budget
-        if said is not None:
-            return said
+        given = said if isinstance(said, dict) else {} if said is None else {self.names[0]: said}
+        return {name: given.get(name, self.about(name)._usual_least()) for name in self.names}
+
+    def _usual_least(self) -> float:
         parameters = self.guarantee | self.described_policy
         if (
             parameters.get("checkpoint", 1) != 1 or parameters.get("min_gap", 0) != 0
         ):  # between checkpoints it may be below any number
             return -math.inf
-        has_mean = self.baseline_mean is not None or self.baseline_means is not None
-        return LEAST_BUDGET if has_mean or self.row_length is None else -math.inf
+        return LEAST_BUDGET if self.known_means or self.row_length is None else -math.inf
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """Lowest and highest reward of an arm; None: any reward is taken."""
+        """Lowest and highest reward of an arm, or value of the metric that is learned; None: any
+        reward is taken."""
+        if self.metrics is not None:
+            return self.metrics[self.names[0]]
         if self.rewards is not None or self.rollout is not None:
             return (
                 self.rewards
                 if self.rollout is None or self.rewards is not None
                 else self.rollout.rewards
             )
-        return (0.0, 1.0) if self.alpha is not None or self.keeps_budget else None
+        return (0.0, 1.0) if self.kept or self.keeps_budget else None
 
 
 def _left_out(whole: JsonObject, part: JsonObject) -> JsonObject:
@@ -856,9 +981,14 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
             if isinstance(spec.baseline, str)
             else [numbers[one] for one in spec.baseline]
         )
-    if spec.baseline_mean is not None:
-        parameters["baseline_mean"] = spec.baseline_mean
-    if spec.alpha is not None or spec.keeps_budget:
+    known = {
+        name: means[0] if len(set(means)) == 1 else means
+        for name in spec.names
+        if (means := spec.about(name).known_means) is not None
+    }
+    if known:
+        parameters["baseline_mean"] = known if spec.metrics else known[REWARD]
+    if spec.metrics is None and (spec.kept or spec.keeps_budget):
         parameters["rewards"] = spec.reward_range
     if spec.keeps_budget:
         if spec.floor is not None:
@@ -873,18 +1003,17 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
     policy = policy_from_spec(spec.described_policy)
     if spec.floor is not None:
         policy = find("Explore")(policy, floor=spec.floor)
-    if spec.alpha is None:
+    if not spec.kept:
         if spec.guarantee:
             raise ValueError(
                 "guarantee was given without alpha; say which share of the baseline's reward may "
                 "be lost, such as alpha = 0.05."
             )
         return policy
-    values, means = spec.promised_values, spec.baseline_means
     promised: dict[str, Any] = {"alpha": spec.alpha}
-    if values is not None:
-        known = {} if means is None else {"baseline_mean": [means[value] for value in values]}
-        promised = {"promises": [promised | {"segment": "each"}], "segments": len(values)} | known
+    if spec.promises is not None or spec.by is not None:
+        promised = {"promises": [one.promise for one in spec.kept]}
+        promised |= {"segments": len(spec.values or [OTHER]), "metrics": spec.metrics}
     return find("Safe")(policy, **(parameters | promised | spec.guarantee))
 
 
@@ -921,6 +1050,60 @@ def check_alpha(spec: ExperimentSpec) -> None:
         )
 
 
+def check_promises(spec: ExperimentSpec) -> None:
+    promises = spec.promises
+    if spec.metrics is not None and promises is None:
+        raise ValueError(
+            "metrics was given without promises, which alone are about several; give promises, or "
+            "leave it out."
+        )
+    for field in ("baseline_mean", "default_reward", "rollout.least_budget"):
+        rollout = spec.rollout if field.startswith("rollout") else None
+        value = getattr(spec if rollout is None else rollout, field.rpartition(".")[2], None)
+        wrong = (
+            [name for name in value if name not in (spec.metrics or ())]
+            if isinstance(value, dict)
+            else []
+        )
+        if wrong:
+            raise ValueError(f"{field} has {wrong[0]!r}, which is not in metrics.")
+        if spec.metrics is not None and isinstance(value, float | int) and rollout is None:
+            raise ValueError(
+                f"{field} = {value:g} does not say of which metric; give it by name, as "
+                f"{{{spec.names[0]!r}: {value:g}}}."
+            )
+    if promises is None:
+        return
+    for one, why in (
+        ("alpha", spec.alpha is not None),
+        ("promise_by", spec.promise_by is not None),
+        ("rewards", spec.metrics is not None and spec.rewards is not None),
+    ):
+        if why:
+            instead = "metrics" if one == "rewards" else "promises"
+            raise ValueError(f"{one} was given beside {instead}, which says it too; leave it out.")
+    if spec.keeps_budget or spec.oracle is not None:
+        what = "a policy that keeps a budget itself" if spec.keeps_budget else "sets of arms"
+        raise ValueError(
+            f"promises was given, but this experiment has {what}; give a policy that plays single "
+            "arms and keeps no budget."
+        )
+    others = {one.by for one in promises} - {None, spec.by}
+    if others:
+        raise ValueError(
+            f"promises are by {spec.by!r} and by {others.pop()!r}; all that are by a segment must "
+            "be by the same."
+        )
+    if not isinstance(spec.baseline, str):
+        raise ValueError(
+            "promises need one arm that is the baseline in all rounds; give its id as baseline."
+        )
+    if spec.sticky is not None and spec.metrics is not None and spec.sticky.reward == "sum":
+        raise ValueError(
+            "sticky.reward = 'sum' was given beside metrics, which are not summed; leave it out."
+        )
+
+
 def check_rewards(spec: ExperimentSpec) -> None:
     if (
         spec.rewards is not None
@@ -934,7 +1117,7 @@ def check_rewards(spec: ExperimentSpec) -> None:
     if spec.outside == "clip" and spec.reward_range is None:
         raise ValueError("outside = 'clip' has no range to clip to; give rewards, such as [0, 1].")
     for field, value in (
-        ("default_reward", spec.default_reward),
+        ("default_reward", spec.default),
         *(("rewards", end) for end in spec.reward_range or ()),
     ):
         if value and not LEAST <= abs(value) <= GREATEST:
@@ -942,9 +1125,9 @@ def check_rewards(spec: ExperimentSpec) -> None:
                 f"{field} = {value:g} has a size that sums of rewards cannot hold; {MODERATE}."
             )
     low, high = spec.reward_range or (-math.inf, math.inf)
-    if spec.default_reward is not None and not low <= spec.default_reward <= high:
+    if spec.default is not None and not low <= spec.default <= high:
         raise ValueError(
-            f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; "
+            f"default_reward = {spec.default:g} is outside rewards = [{low:g}, {high:g}]; "
             "give one within it."
         )
 
@@ -965,22 +1148,22 @@ def check_segments(spec: ExperimentSpec) -> None:
         )
 
 
-def check_promise_by(spec: ExperimentSpec) -> None:
-    by = spec.promise_by
-    if by is None:
+def check_by(spec: ExperimentSpec) -> None:
+    by, values = spec.by, spec.values
+    field = "promise_by" if spec.promises is None else "by"
+    if by is None or values is None:
         if spec.baseline_means is not None:
             raise ValueError(
                 "baseline_means was given without promise_by; name the segment of these values, "
                 "or give baseline_mean."
             )
         return
-    values = spec.promised_values
-    if spec.segments is None or by not in spec.segments or values is None:
+    if by not in (spec.segments or {}):
         raise ValueError(
-            f"promise_by = {by!r} is not in segments; give its values there, as segments = "
+            f"{field} = {by!r} is not in segments; give its values there, as segments = "
             f"{{{by!r}: [..]}}."
         )
-    if spec.alpha is None or spec.keeps_budget:
+    if not spec.kept:
         raise ValueError(
             "promise_by keeps a promise by Safe; give alpha of the experiment itself, and a "
             "policy that keeps no budget."
@@ -992,29 +1175,30 @@ def check_promise_by(spec: ExperimentSpec) -> None:
         )
     if not isinstance(spec.baseline, str):
         raise ValueError(
-            "promise_by needs one arm that is the baseline in all rounds; give its id as baseline."
+            f"{field} needs one arm that is the baseline in all rounds; give its id as baseline."
         )
-    if spec.row_length is not None and spec.baseline_mean is None and spec.baseline_means is None:
+    if spec.baseline_means is not None and spec.baseline_mean is not None:
         raise ValueError(
-            "promise_by needs what the baseline earns where decisions bring features; give "
-            f"baseline_means, a number for each value of {by}, or baseline_mean."
+            f"baseline_mean = {checks.show(spec.baseline_mean)} was given beside baseline_means; "
+            "give one of them."
         )
-    if spec.baseline_means is None:
-        return
-    if spec.baseline_mean is not None:
-        raise ValueError(
-            f"baseline_mean = {spec.baseline_mean:g} was given beside baseline_means; give one of "
-            "them."
+    for name in spec.names:
+        one, where = (
+            spec.about(name),
+            "baseline_means" if spec.metrics is None else f"baseline_mean[{name!r}]",
         )
-    wrong = [
-        *(value for value in values if value not in spec.baseline_means),
-        *(one for one in spec.baseline_means if one not in values),
-    ]
-    if wrong:
-        raise ValueError(
-            f"baseline_means must have the values {', '.join(values)}, each once; {wrong[0]!r} is "
-            "missing or is none of them."
-        )
+        given = one.baseline_means
+        if spec.row_length is not None and one.baseline_mean is None and given is None:
+            raise ValueError(
+                f"{field} needs what the baseline earns where decisions bring features; give "
+                f"{where}, a number for each value of {by}, or baseline_mean."
+            )
+        wrong = [] if given is None else [*(set(values) ^ set(given))]
+        if wrong:
+            raise ValueError(
+                f"{where} must have the values {', '.join(values)}, each once; {min(wrong)!r} is "
+                "missing or is none of them."
+            )
 
 
 def check_sticky(spec: ExperimentSpec) -> None:
@@ -1154,12 +1338,14 @@ def check_spec(spec: ExperimentSpec) -> None:
     not asked again."""
     check_baseline(spec)
     check_alpha(spec)
-    check_rewards(spec)
+    check_promises(spec)
+    for metric in spec.names:
+        check_rewards(spec.about(metric))
     check_rollout(spec)
     check_features(spec)
     check_sticky(spec)
     check_segments(spec)
-    check_promise_by(spec)
+    check_by(spec)
     check_size(spec, made_policy(spec), len(spec.arms or ()))
 
 

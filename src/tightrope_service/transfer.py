@@ -20,7 +20,16 @@ from tightrope.logs import formats
 from . import JsonObject, log
 from .database import Database
 from .errors import timestamp
-from .events import Cancelled, Decided, Expired, Rewarded, is_one_row, lacks_baseline, longest_row
+from .events import (
+    Cancelled,
+    Decided,
+    Expired,
+    Reward,
+    Rewarded,
+    is_one_row,
+    lacks_baseline,
+    longest_row,
+)
 from .experiment import Experiment
 from .log import START, LogEntry, chained, events, experiments, secrets_table, snapshots
 from .recovery import Snapshot, erased_rounds, rebuild, replay, restored, verify
@@ -221,13 +230,14 @@ def read_log(connection: Connection, path: pathlib.Path) -> tuple[str, int, int 
 
 def table(connection: Connection, row: int, experiment: Experiment) -> JsonObject:
     """One row for each arm that was played and whose decision has ended: decision, round, time,
-    arm, propensity, reward, and `segment_..` for each segment of the spec.
+    arm, propensity, reward, `metric_..` for each metric of the spec, of which the first is the
+    reward, and `segment_..` for each segment.
 
     Cancelled decisions are left out; a reward is null where the decision was closed without one or
     is still open. Features of rounds stand in `features`, (K, d) a row, where every decision
     brought its own.
     """
-    segments = [*(experiment.spec.segments or ())]
+    segments, metrics = [*(experiment.spec.segments or ())], [*(experiment.spec.metrics or ())]
     rows: list[tuple[object, ...]] = []
     features: list[Numbers | None] = []
     for number, time, event, outcome, default in decisions_of(connection, row):
@@ -237,11 +247,16 @@ def table(connection: Connection, row: int, experiment: Experiment) -> JsonObjec
         )
         own = [event.asked["segments"][segment] for segment in segments]
         context = numbers_of(experiment.reader, event.asked.get("context"), experiment.name)
+        values = outcome if metrics and isinstance(outcome, dict) else {}
+        own = [*map(values.get, metrics), *own]
         for name, chance in zip(names, chances, strict=True):
             reward = outcome.get(name, default) if isinstance(outcome, dict) else outcome
+            if metrics:
+                reward = values.get(metrics[0])
             rows.append((event.decision, number, time, name, chance, reward, *own))
             features.append(context)
     heads = ["decision", "round", "time", "arm", "propensity", "reward"]
+    heads += [f"metric_{metric}" for metric in metrics]
     heads += [f"segment_{segment}" for segment in segments]
     columns: JsonObject = {head: [row[k] for row in rows] for k, head in enumerate(heads)}
     if any(item is not None for item in features) and not experiment.session.catalogue:
@@ -254,12 +269,12 @@ def table(connection: Connection, row: int, experiment: Experiment) -> JsonObjec
 
 def decisions_of(
     connection: Connection, row: int
-) -> Iterator[tuple[int, int, Decided, dict[str, float] | float | None, float | None]]:
+) -> Iterator[tuple[int, int, Decided, Reward | None, Reward | None]]:
     """Number, time and event of every decision that was not cancelled, with its reward, None where
     there is none, and its default."""
     rounds: dict[str, tuple[int, int, Decided]] = {}  # number, time
-    rewards: dict[str, dict[str, float] | float | None] = {}
-    default: dict[str, float | None] = {}
+    rewards: dict[str, Reward | None] = {}
+    default: dict[str, Reward | None] = {}
     number = 0
     for entry in log.read(connection, row):
         event = entry.event
@@ -279,7 +294,11 @@ def decisions_of(
             case Expired():
                 default[event.decision] = event.reward
     for id, (number, time, event) in rounds.items():
-        yield number, time, event, rewards.get(id, default.get(id)), default.get(id)
+        taken = default.get(id)
+        reward = rewards.get(id, taken)
+        if isinstance(reward, dict) and isinstance(taken, dict):
+            reward = taken | reward
+        yield number, time, event, reward, taken
 
 
 def as_matrix(context: Any, arms: list[str], d: int) -> list[list[float]] | None:
@@ -356,6 +375,7 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
     )
     with files.atomically(path) as file:
         for _, time, event, reward, _ in decisions_of(connection, row):
+            reward = reward.get(experiment.objective) if isinstance(reward, dict) else reward
             if not isinstance(reward, float) or event.asked.get("erased"):
                 continue
             shared, own = split(event.asked.get("context"), arms, columns)

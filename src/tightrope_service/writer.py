@@ -35,6 +35,7 @@ from .events import Decided, Event
 from .experiment import Experiment, created
 from .log import UNKNOWN, Author, ExperimentJournal, LogEntry, secrets_table
 from .recovery import Lease, Leases, Snapshot, rebuild, recover, was_erased, write_snapshot
+from .rollout import bounds_by_metric
 from .settings import Settings, logger, metrics
 from .spec import ExperimentSpec
 
@@ -113,11 +114,9 @@ class OwnedExperiment:
             saved  # of the last snapshot; what was replayed behind it counts towards the next one
         )
         self.closing = False  # whether its windows are being closed
-        self.at_risk: bool | None = (
-            # whether the budget was told to be below its least; None: since this process has it,
-            # neither
-            None
-        )
+        # metrics whose budget was told to be below its least; None: since this process has it,
+        # nothing was told
+        self.at_risk: set[str] | None = None
         self.looked, self.looked_at = (
             0,
             -math.inf,
@@ -213,16 +212,24 @@ class Transaction:
             if notice is not None:
                 outbox.enqueue(self.connection, self.now, self.experiment.name, notice)
                 self.writer.new_messages = True
-        elif (bound := event.budget) is not None:
-            least, before = self.experiment.rollout.least_budget, self.owned.at_risk
-            if bound < least and before is not True:
-                self.notify_lasting(
-                    "budget", {"": certificate.of_bound(bound, least, entry.seq, entry.time)}
-                )
-                self.owned.at_risk = True
-            elif bound >= max(least, 0.0) and before is not False:
-                self.notify_lasting("budget", {})
-                self.owned.at_risk = False
+        elif bounds := bounds_by_metric(event):
+            least, before = self.experiment.rollout.least_budgets, self.owned.at_risk
+            risky = {metric for metric, bound in bounds.items() if bound < least[metric]}
+            unclear = {
+                metric for metric, bound in bounds.items() if bound < max(least[metric], 0.0)
+            } - risky
+            if before is None and unclear and not risky:
+                return
+            risky |= unclear & (before or set())
+            if risky != before:
+                notices = {
+                    metric: certificate.of_bound(
+                        metric, bounds[metric], least[metric], entry.seq, entry.time
+                    )
+                    for metric in risky
+                }
+                self.notify_lasting("budget", notices)
+                self.owned.at_risk = risky
 
     def notify_lasting(self, scope: str, holding: dict[str, Notice]) -> None:
         row, name = self.owned.row, self.experiment.name

@@ -1,8 +1,8 @@
 """A machine that plays customers, clocks, erasures, cancellations, growth and restarts at random,
 against an exact ledger.
 
-It knows what every arm earns on average, so it knows the true budget: what was decided and not
-cancelled has earned its arm's mean, and a baseline would have earned its own. After every few steps
+It knows what every arm earns on average, so it knows the true budget of every promise: what was
+decided and not cancelled has earned its arm's mean, and a baseline would have earned its own. After every few steps
 no bound may be above the truth, no promise broken, and no assumption of the certificate may say
 "holds" where the log says otherwise. `python tests/service/ledger.py 10000` plays so many
 histories.
@@ -32,7 +32,8 @@ from tightrope_service.writer import close_windows
 SECOND = 10**6
 ALPHA, TOLERANCE = 0.2, 1e-9
 POLICIES = ("UCB", "BetaThompson", {"policy": "EpsilonGreedy", "epsilon": 1.0}, "KLUCB")
-KINDS = ("stated", "learned", "of the round", "by mask", "by segment")  # what the baseline earns
+# what the baseline earns; of several metrics, whose values come one by one
+KINDS = ("stated", "learned", "of the round", "by mask", "by segment", "metrics")
 COUNTRIES = ("de", "other")
 
 
@@ -44,14 +45,19 @@ class Player:
         self.rng = np.random.default_rng(seed)
         self.kind = KINDS[int(self.rng.integers(len(KINDS)))]
         count = int(self.rng.integers(2, 6))
-        self.means = {f"a{k}": float(m) for k, m in enumerate(self.rng.uniform(0.05, 0.95, count))}
+        several = self.kind == "metrics"
+        policy = POLICIES[int(self.rng.integers(len(POLICIES)))]
+        revenue = 1.0 if policy in ("BetaThompson", "KLUCB") else 10.0
+        # the highest values, by metric
+        self.most = {"revenue": revenue, "complaints": 1.0} if several else {"": 1.0}
+        self.means = {f"a{k}": self.new_means() for k in range(count)}
         self.late = self.rng.random() < 0.5  # whether of some arms only sales are told
         self.limited_means = dict(self.means)  # where an arm may not be played
         if self.kind == "by mask":
-            self.limited_means = {arm: float(self.rng.uniform(0.05, 0.95)) for arm in self.means}
+            self.limited_means = {arm: self.new_means() for arm in self.means}
         spec = {
             "name": name,
-            "policy": POLICIES[int(self.rng.integers(len(POLICIES)))],
+            "policy": policy,
             "arms": [{"id": arm} for arm in self.means],
             "alpha": ALPHA,
             "guarantee": {"sigma": 0.5},
@@ -69,19 +75,62 @@ class Player:
             del spec["rollout"]
         else:
             spec |= {"baseline": "a0"} | (
-                {"baseline_mean": self.means["a0"]} if self.kind == "stated" else {}
+                {"baseline_mean": self.means["a0"][""]} if self.kind == "stated" else {}
             )
+        by = "country" if self.kind == "by segment" or (several and self.rng.random() < 0.3) else ""
+        # metric, sense, kappa, omega and what it is by
+        self.promises = [("", 1, 1.0 - ALPHA, 0.0, by)]
+        if by:
+            spec |= {"segments": {"country": ["de"]}}
         if self.kind == "by segment":
-            spec |= {"segments": {"country": ["de"]}, "promise_by": "country"}
+            spec |= {"promise_by": "country"}
+        if several:
+            ceiling = self.means["a0"]["complaints"] + 0.1
+            spec |= {
+                "metrics": {metric: [0, most] for metric, most in self.most.items()},
+                "promises": [
+                    {"alpha": ALPHA},
+                    {"metric": "complaints", "alpha": 0.5, "at_most": True, "by": by or None},
+                    {"metric": "complaints", "ceiling": ceiling, "share": 2.0},
+                ],
+                "default_reward": dict.fromkeys(self.most, 0.0),
+            }
+            known = ["revenue"] if by or self.rng.random() < 0.5 else []
+            spec["baseline_mean"] = {m: self.means["a0"][m] for m in [*known, "complaints"]}
+            spec["rollout"]["least_budget"] = dict.fromkeys(self.most, -1e9)
+            del spec["alpha"]
+            self.promises = [
+                ("revenue", 1, 1.0 - ALPHA, 0.0, ""),
+                ("complaints", -1, 1.5, 0.0, by),
+                ("complaints", -1, 0.0, -ceiling, ""),
+            ]
         create(service, spec)
         self.made = self.limited = 0
         self.decided = {}  # id: arm, baseline, subject, what both earn
-        self.open, self.cancelled, self.gone = {}, set(), set()
+        self.open, self.cancelled = {}, set()  # open: the metrics that are missing, by decision
         self.without_baseline = 0
-        self.truth = dict.fromkeys(COUNTRIES if self.kind == "by segment" else ("",), 0.0)
-        self.cancelled_others = self.lowest = 0.0
+        self.countries = COUNTRIES if by else ("",)
+        self.truth = {
+            (p, where): 0.0
+            for p, promise in enumerate(self.promises)
+            for where in (self.countries if promise[-1] else ("",))
+        }
+        self.if_shown = [0.0] * len(self.promises)  # by how much cancelled decisions would lower it
+        self.lowest = 0.0
         self.retired = set()
         self.broken = collections.Counter()
+
+    def new_means(self):
+        return {
+            metric: most * float(self.rng.uniform(0.05, 0.95)) for metric, most in self.most.items()
+        }
+
+    def count(self, where, means, owed, times):
+        """A decision, or its cancellation, in the true budgets."""
+        for p, (metric, sense, kappa, omega, by) in enumerate(self.promises):
+            gain = sense * means[metric] - kappa * sense * owed[metric] - omega
+            self.truth[p, where if by else ""] += times * gain
+        self.lowest = min(self.lowest, *self.truth.values())
 
     def ask(self, operation, *arguments):
         return ask(self.service, operation, *arguments, name=self.name)
@@ -102,12 +151,12 @@ class Player:
         if self.kind == "of the round":
             playable = [arm for arm in self.means if arm not in self.retired]
             baseline = playable[int(self.rng.integers(len(playable)))]
-            asked = {"baseline": baseline, "baseline_mean": self.means[baseline]}
+            asked = {"baseline": baseline, "baseline_mean": self.means[baseline][""]}
         if self.rng.random() < 0.02:
             asked["excluded"] = [baseline]
         elif self.rng.random() < (0.4 if self.kind == "by mask" else 0.1) and len(self.means) > 2:
             asked["excluded"] = [list(self.means)[-1]]
-        where = list(self.truth)[int(self.rng.integers(len(self.truth)))]
+        where = self.countries[int(self.rng.integers(len(self.countries)))]
         if where:
             asked["segments"] = {"country": where}
         if self.rng.random() < 0.3:
@@ -133,13 +182,12 @@ class Player:
             baseline,
             asked.get("subject"),
             means[arm],
-            (1.0 - ALPHA) * means[baseline],
+            means[baseline],
             where,
         )
         self.limited += "excluded" in asked
-        self.open[id] = self.clock.now
-        self.truth[where] += means[arm] - (1.0 - ALPHA) * means[baseline]
-        self.lowest = min(self.lowest, self.truth[where])
+        self.open[id] = [*self.most]
+        self.count(where, means[arm], means[baseline], 1)
         self.clock.now += int(self.rng.integers(SECOND))
 
     def assign(self, subject, id, arm, now):
@@ -154,18 +202,21 @@ class Player:
         self.assigned = {subject: one for subject, one in self.assigned.items() if one[0] != id}
 
     def answer(self):
-        """A reward; one of 0 may not be reported, which is what the default says."""
+        """A value of a decision; one of 0 may not be reported, which is what the default says."""
         if not self.open:
             return
         id = list(self.open)[int(self.rng.integers(len(self.open)))]
-        value = float(self.rng.random() < self.decided[id][3])
+        metric = self.open[id].pop(int(self.rng.integers(len(self.open[id]))))
+        if not self.open[id]:
+            del self.open[id]
+        most = self.most[metric]
+        value = most * float(self.rng.random() < self.decided[id][3][metric] / most)
         untold = self.late and self.decided[id][0] in ("a1", "a3")
         if value == 0.0 and (untold or self.rng.random() < 0.3):
-            del self.open[id]
             return
+        told = {"values": {metric: value}} if metric else {"value": value}
         with contextlib.suppress(Refused):  # it may have been too late
-            self.ask(commands.reward, RewardRequest(decision_id=id, value=value))
-        del self.open[id]
+            self.ask(commands.reward, RewardRequest(decision_id=id, **told))
 
     def cancel(self):
         """Of a decision that was not shown, whichever it is."""
@@ -177,12 +228,14 @@ class Player:
         except Refused as refused:
             assert refused.status in (404, 409, 410), refused.message
             return
-        arm, baseline, _, mean, owed, where = self.decided[id]
+        arm, baseline, _, means, owed, where = self.decided[id]
         self.unassign(id)
         del self.open[id]
         self.cancelled.add(id)
-        self.truth[where] -= mean - owed
-        self.cancelled_others += owed * (arm != baseline)
+        self.count(where, means, owed, -1)
+        for p, (metric, sense, kappa, omega, _) in enumerate(self.promises):
+            worst = 0.0 if sense > 0 else -self.most[metric]
+            self.if_shown[p] += (worst - kappa * sense * owed[metric] - omega) * (arm != baseline)
 
     # Operators ------------------------------------------------------------------------------------
 
@@ -212,7 +265,7 @@ class Player:
         if len(self.means) < 9:
             arm = f"a{len(self.means)}"
             self.ask(commands.add_arms, ArmsRequest(arms=[{"id": arm}]))
-            self.means[arm] = self.limited_means[arm] = float(self.rng.uniform(0.05, 0.95))
+            self.means[arm] = self.limited_means[arm] = self.new_means()
 
     def change(self):
         arm = list(self.means)[int(self.rng.integers(len(self.means)))]
@@ -229,16 +282,15 @@ class Player:
         same."""
         standing, history = standing_and_history(service, self.name)
         fresh = certificate(standing, history, b"k" * 32, 0)
-        for one in promised_bounds(standing):
-            self.broken["bound"] += one["bound"] > self.truth[one["value"]] + TOLERANCE
-        if self.kind != "by mask":  # else an arm has no one mean
-            cells = [
-                (arm, *ends) for arm, ends in zip(history.arms, history.intervals(), strict=True)
-            ]
-            rows = segment_report(history)["arms"]
+        (by,) = [p for p, promise in enumerate(self.promises) if promise[-1]] or (0,)
+        for one in promised_bounds(standing, history):
+            self.broken["bound"] += one["bound"] > self.truth[by, one["value"]] + TOLERANCE
+        for one in (history, *history.others.values()) if self.kind != "by mask" else ():
+            cells = [(arm, *ends) for arm, ends in zip(one.arms, one.intervals(), strict=True)]
+            rows = segment_report(one)["arms"]
             cells += [(row["arm"], row["low"], row["high"]) for row in rows if row["low"]]
             self.broken["interval"] += any(
-                not low - TOLERANCE <= self.means[arm] <= high + TOLERANCE
+                not low - TOLERANCE <= self.means[arm][one.metric] <= high + TOLERANCE
                 for arm, low, high in cells
             )
         with service.histories.until(self.name, standing["seq"]) as kept:
@@ -249,12 +301,15 @@ class Player:
         """What a certificate says, against the truth."""
         told = self.certified(service)
         budget, said = told["budget"], {one["says"]: one for one in told["assumptions"]}
-        truth = min(self.truth.values())
-        self.broken["bound"] += budget["bound"] > truth + TOLERANCE
-        self.broken["bound if shown"] += (
-            budget["bound_if_cancelled_were_shown"] > truth - self.cancelled_others + TOLERANCE
-            and self.kind != "by segment"
-        )
+        each = budget.get("promises", [budget])
+        assert len(each) == len(self.promises) and budget["bound"] == min(o["bound"] for o in each)
+        for p, (one, promise) in enumerate(zip(each, self.promises, strict=True)):
+            truth = min(true for (k, _), true in self.truth.items() if k == p)
+            self.broken["bound"] += one["bound"] > truth + TOLERANCE
+            self.broken["bound if shown"] += (
+                one["bound_if_cancelled_were_shown"] > truth + self.if_shown[p] + TOLERANCE
+                and not promise[-1]
+            )
         self.broken["promise"] += (
             not self.without_baseline and not self.cancelled and self.lowest < -TOLERANCE
         )
@@ -269,7 +324,7 @@ class Player:
         for says, one in said.items():
             if "within the declared range" in says:
                 assert one["verdict"] == "holds", one
-            if says.startswith("Which arms may be played"):
+            if "Which arms may be played" in says:
                 assert (one["verdict"] == "holds") == (not self.limited), one
             if "does not depend on what it is" in says:
                 assert one["verdict"] != "holds", one

@@ -213,7 +213,8 @@ def test_cancelled_decisions_are_charged_with_the_mean_of_their_own_round(servic
     assert cancelled > 5 and said <= truth + 1e-9
     ask(service, commands.Erasure("u"), name="c")
     assert issued(service, "c")["budget"]["bound_if_cancelled_were_shown"] == said
-    assert bound_if_shown({"budget_bound": 0.0, "alpha": 0.1}, history_of(service, "c", 1)) == 0.0
+    told = {"budget_bound": 0.0, "sense": 1, "line": [0.9, 0.0, 0.1]}
+    assert bound_if_shown(told, history_of(service, "c", 1)) == 0.0
 
 
 @pytest.mark.parametrize("window", [None, 7200.0])

@@ -247,7 +247,7 @@ def test_what_the_library_refuses_to_read_does_not_fail_a_group(service, monkeyp
     assert service.writer.failing is None
 
 
-def broken():
+def broken(*_):
     raise ValueError("estimates broke down.")
 
 

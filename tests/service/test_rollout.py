@@ -179,7 +179,7 @@ def test_a_policy_that_turns_bad_is_sent_back_before_its_budget_is_gone():
     guard = {"policy": "UCB", "baseline_mean": 0.5, "alpha": 0.2, "guarantee": {"sigma": 0.5}}
     world = World([0.5, 0.5, 1.0], **guard, rollout={"mode": "full", "least_budget": 300.0})
     assert world.play(800) == []
-    assert world.experiment.rollout.budget > 400
+    assert world.experiment.rollout.budgets[""] > 400
     (back,) = world.play(600, [0.0, 0.5, 0.0])
     assert back["mode"] == "shadow" and back["held"] and "budget" in back["why"]
     true = sum((1.0 if e.body["arm"] == 2 else 0.5) - 0.4 for e in world.events[:800])

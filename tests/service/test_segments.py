@@ -386,7 +386,9 @@ def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_s
         true[place] += means[place][made["arm"]] - 0.8 * 0.3
         plays[place][made["arm"]] = plays[place].get(made["arm"], 0) + 1
     standing = ask(service, commands.describe_standing)
-    bounds = dict(zip(("de", "fr", "other"), standing["holdings"]["segments"], strict=True))
+    bounds = dict(
+        zip(("de", "fr", "other"), standing["holdings"]["promises"][0]["segments"], strict=True)
+    )
     for place, bound in bounds.items():
         assert -1.0 <= bound <= true[place] + 1e-9
     assert standing["holdings"]["budget_bound"] == min(bounds.values())
@@ -396,7 +398,9 @@ def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_s
     history = history_of(service, "price", standing["seq"])
     made = certificate(standing, history, b"k" * 32, 0)
     assert [(one["value"], one["bound"]) for one in made["budget"]["segments"]] == [*bounds.items()]
-    assert [(one["value"], one["bound"]) for one in promised_bounds(standing)] == [*bounds.items()]
+    assert [(one["value"], one["bound"]) for one in promised_bounds(standing, history)] == [
+        *bounds.items()
+    ]
     assert "in every country by itself" in made["promise"] and made["budget"][
         "lowest_bound"
     ] <= min(bounds.values())
@@ -477,10 +481,13 @@ def test_a_restart_and_a_replay_keep_every_ledger(tmp_path, clock):
             if n % 4:
                 reward(first, f"d{n}", float(n % 2))
         ask(first, commands.cancel, "d0")
-        before = ask(first, commands.describe_standing)["holdings"]["segments"], state(first)
+        before = (
+            ask(first, commands.describe_standing)["holdings"]["promises"][0]["segments"],
+            state(first),
+        )
         crash(first)
     with service_at(path, clock) as second:
         assert (
-            ask(second, commands.describe_standing)["holdings"]["segments"],
+            ask(second, commands.describe_standing)["holdings"]["promises"][0]["segments"],
             state(second),
         ) == before

@@ -59,6 +59,7 @@ def test_every_command_of_the_tutorial_works_and_none_is_silent_for_long(tmp_pat
         script = script.replace("http://127.0.0.1:8080", process.url).replace(
             "--decisions 9000", "--decisions 600"
         )
+        script = script.replace("--decisions 2000", "--decisions 400")
         environment = os.environ | {
             "TIGHTROPE_KEY": process.key,
             "PS4": "+ ",
@@ -78,6 +79,7 @@ def test_every_command_of_the_tutorial_works_and_none_is_silent_for_long(tmp_pat
                 command = line if line.startswith("+ ") else command
     text = "".join(said)
     assert typed.returncode == 0, text[-4000:]
+    assert "true budget of sales 0.00 at its lowest: kept in every round" in text
     assert "the promise was kept in every round" in text and "signed by this service" in text
     assert '"mode":"capped","share":0.2' in text and "WRONG" not in text
     seconds, command = max(silences)

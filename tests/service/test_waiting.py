@@ -283,10 +283,12 @@ def test_the_least_budget_leaves_room_where_rounds_bring_features_and_the_baseli
         "baseline": "a",
         "alpha": 0.1,
     }
-    assert ExperimentSpec.model_validate(rounds).least_budget == -np.inf
-    assert ExperimentSpec.model_validate(rounds | {"baseline_mean": 0.5}).least_budget == -1.0
+    assert ExperimentSpec.model_validate(rounds).least_budgets[""] == -np.inf
+    assert ExperimentSpec.model_validate(rounds | {"baseline_mean": 0.5}).least_budgets[""] == -1.0
     assert (
-        ExperimentSpec.model_validate(rounds | {"rollout": {"least_budget": -3.0}}).least_budget
+        ExperimentSpec.model_validate(rounds | {"rollout": {"least_budget": -3.0}}).least_budgets[
+            ""
+        ]
         == -3.0
     )
 
@@ -325,6 +327,6 @@ def test_a_promise_at_checkpoints_is_not_sent_back_between_them(promised, servic
     assert (
         ExperimentSpec.model_validate(
             PAIR | promised | {"rollout": {"least_budget": -9.0}}
-        ).least_budget
+        ).least_budgets[""]
         == -9.0
     )

@@ -239,7 +239,7 @@ def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recove
             event = Decided(f"d{number}", 0, "low", 1.0, 0.0, "", 0, None, None, bound, {})
 
             def decided(at, event=event):
-                at.experiment.rollout.least_budget = least
+                at.experiment.rollout.least_budgets[""] = least
                 at._notify(event, types.SimpleNamespace(seq=at.experiment.seq, time=at.now))
 
             ask(service, decided)

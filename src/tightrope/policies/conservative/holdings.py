@@ -25,7 +25,7 @@ from .ledger import (
     part,
     value_of,
 )
-from .promises import EACH, LEDGER_OF, ROW, SCOPE, Promise, Promises
+from .promises import EACH, LEDGER_OF, ROW, SCOPE, SENSE, Promise, Promises, line_of
 from .safesets import SafeSets, SetState, norm, set_beta, sets_bound
 
 
@@ -43,8 +43,9 @@ def holdings(policy: Any, state: State) -> Explanation | None:
 
     The bound is about the rounds so far, so nothing is asked of the round to come. state: one of
     the caller's own, which is written into.
+    `line` is kappa, omega and 1 - kappa of the promise, `sense` -1 for "at most".
     O(K), with features O(K d + d^2), for sets O(M d^3). Of several promises the bound is the least
-    of all, `promises` has that of each, and `segments` that of a promise about each segment.
+    of all, and `promises` has that of each, with `segments` for one about each segment.
     """
     kept = ledger_of(state)
     if kept is None:
@@ -65,6 +66,8 @@ def holdings_of(policy: Any, kept: ArmLedger | SetState, alpha: float | None) ->
         "budget_bound": bound,
         "open": opened,
         "alpha": alpha,
+        "sense": 1,
+        "line": None if alpha is None else [1.0 - alpha, 0.0, alpha],
         "delta": policy.delta,
         "failure": float(ledger.failure),
         "sigma": float(ledger.sigma),
@@ -92,7 +95,7 @@ def mean_of(policy: Any, kept: ArmLedger | SetState) -> float:
 
 
 def holdings_of_promises(policy: Any, state: Promises) -> Explanation:
-    told, segments = [], None
+    told = []
     for place, item in zip(policy.places, opened(policy.promises), strict=False):
         promise, number = Promise(**item), policy.segments if place[SCOPE] == EACH else 1
         each = [
@@ -105,11 +108,16 @@ def holdings_of_promises(policy: Any, state: Promises) -> Explanation:
         opened_by = {name: sum(one["open"][name] for one in each) for name in least["open"]}
         failure = sum(one["failure"] for one in each)
         told.append(least | {"promise": str(promise), "open": opened_by, "failure": failure})
-        if number > 1 and segments is None:
-            segments = [one["budget_bound"] for one in each]
+        told[-1] |= {"sense": int(place[SENSE]), "line": [*line_of(promise)]}
+        if place[SENSE] < 0:  # its ledger is about minus the metric
+            low, high = told[-1]["rewards"]
+            mean = told[-1]["baseline_mean"]
+            told[-1] |= {"rewards": [0.0 - high, 0.0 - low], "baseline_mean": mean and 0.0 - mean}
+        if number > 1:
+            told[-1]["segments"] = [one["budget_bound"] for one in each]
     least = min(told, key=lambda one: one["budget_bound"])
-    all_of = {"failure": sum(one["failure"] for one in told), "open": told[0]["open"]}
-    return least | all_of | {"promises": told} | ({"segments": segments} if segments else {})
+    failure = sum(one["failure"] for one in told)
+    return least | {"failure": failure, "open": told[0]["open"], "promises": told}
 
 
 def means_are_known(policy: Guaranteed, kept: ArmLedger) -> bool:

@@ -31,6 +31,7 @@ from ...core.verbs import (
     init,
     metric_value,
     propensity,
+    reward_range,
     select,
     update,
     withdraw,
@@ -338,6 +339,13 @@ class SafePromises(Guarding):
                 raise ValueError(
                     "rewards was given beside metrics, whose first says which rewards there are; "
                     "leave it out."
+                )
+            least, most = reward_range(stored["inner"])
+            if low < least or high > most:
+                raise ValueError(
+                    f"metrics[{next(iter(metrics))!r}] is in [{low:g}, {high:g}], but "
+                    f"{label(stored['inner'])} takes rewards in [{least:g}, {most:g}]; give it in "
+                    "another unit, or a policy that takes any, such as GaussianThompson."
                 )
             stored["rewards"] = low, high
             stored["sigma"] = sigma[0] if sigma else stored["sigma"]
