@@ -1,9 +1,10 @@
 """What guards on a second metric cost, and whether they hold: `python benchmarks/promises.py`.
 
-Ten arms, Thompson sampling, two-step, delta = .05; the objective keeps a promise of alpha = .05
-beside the guard. Regret is against the best mixture of arms that keeps all promises on average, so
-what plays without a guard may have less than none. A bound is false where the ledger's lower bound
-of what the learner earned, or an arm's, is above the truth at any time. --runs 100: smaller tables.
+Ten arms, or thirty that are linear in five features; Thompson sampling, two-step, delta = .05; the
+objective keeps a promise of alpha = .05 beside the guard. Regret is against the best mixture of
+arms that keeps all promises on average, so what plays without a guard may have less than none. A
+bound is false where the ledger's lower bound of what the learner earned, or an arm's, is above the
+truth at any time. --runs 100: smaller tables.
 """
 
 import argparse
@@ -83,6 +84,19 @@ def world(run, form="independent", ends=(0.25, 0.75), baseline=None):
     )
 
 
+def linear_world(run):
+    """Means of thirty arms that are linear in five features, of both metrics."""
+    rng = np.random.default_rng([8, run])
+    rows = rng.uniform(size=(30, 5))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    thetas = [rng.dirichlet(np.full(5, 0.3)) for _ in METRICS]
+    revenue, guarded = (theta * 0.8 / (rows @ theta).max() for theta in thetas)
+    return tr.problems.Metrics(
+        revenue=tr.problems.Linear(rows, revenue, rewards="bernoulli"),
+        guarded=tr.problems.Linear(rows, guarded, rewards="bernoulli"),
+    )
+
+
 def baseline_of(means):
     return int(np.argsort(-means)[3])
 
@@ -93,10 +107,9 @@ def guarded(problem, *promises, inner=None, **more):
         inner or tr.BetaThompson(),
         baseline=b,
         delta=DELTA,
-        metrics=METRICS,
         baseline_mean=dict(zip(METRICS, problem.values[:, b].tolist(), strict=True)),
         promises=[tr.Promise(alpha=0.05), *promises],
-        **{"selection": "two-step", "martingale": "bernoulli"} | more,
+        **{"metrics": METRICS, "selection": "two-step", "martingale": "bernoulli"} | more,
     )
 
 
@@ -106,7 +119,7 @@ def best_mixture(problem, policy):
     for place, (_, kappa, omega, _) in zip(policy.places, policy.terms, strict=True):
         z = place[SENSE] * problem.values[place[METRIC]]
         rows.append(kappa * z[b] + omega - z)
-    ones = np.ones((1, ARMS))
+    ones = np.ones((1, problem.means.size))
     found = linprog(-problem.means, np.array(rows), np.zeros(len(rows)), ones, [1.0])
     return -found.fun
 
@@ -127,7 +140,7 @@ def judge(worlds, promises, horizon, delay=None, **more):
     )
     free = tr.simulate(
         worlds,
-        {"free": tr.BetaThompson()},
+        {"free": more.get("inner", tr.BetaThompson())},
         monitor=lambda problem: tr.Budget(
             baseline_of(problem.means), promises=guarded(problem, *promises, **more).promises
         ),
@@ -180,6 +193,16 @@ def tables(runs):
             for martingale in ("freedman", "bernoulli"):
                 row = f"{name}, {promise.alpha}, {martingale}"
                 yield "rare", row, worlds, [promise], 100_000, {"martingale": martingale}
+
+    worlds = [linear_world(run) for run in range(max(2, runs // 5))]
+    linear = {"inner": tr.LinTS(), "theta_bound": 2.0}
+    for row, sense, more in (
+        ("least, .05, freedman", least, {"martingale": "freedman"}),
+        ("least, .05, bernoulli", least, {}),
+        ("most, .05, bernoulli", most, {}),
+        ("revenue 200 late", least, {"delay": {"revenue": late.Fixed(200)}}),
+    ):
+        yield "linear", row, worlds, [sense(0.05)], 2000, linear | more
 
 
 def main():

@@ -186,3 +186,29 @@ def test_a_pooled_bound_beside_a_segment_is_false(monkeypatch):
             false[name] |= bool(lower[row, 1] > means[s, 1])
             session.update(arm, float(data.random() < means[s, arm]), Context(segment=s))
     assert false == {"by segment": False, "pooled": True}
+
+
+@pytest.mark.thorough
+def test_linear_guards_hold_and_their_bounds_are_true():
+    worlds = [guards.linear_world(run) for run in range(40)]
+    linear = {"inner": tr.LinTS(), "theta_bound": 2.0}
+    _, _, share, broken, false, lowest, _, breaks = guards.judge(worlds, [LEAST], 2000, **linear)
+    assert (broken, false) == (0, 0) and lowest >= -1e-6
+    assert share < 0.9 and breaks > 0.9
+
+
+def test_linear_metrics_are_of_the_same_rows():
+    linear = tr.problems.Linear
+    rows, theta = np.eye(3), [0.2, 0.5, 0.3]
+    both = tr.problems.Metrics(
+        revenue=linear(rows, theta, noise=0.1), conversion=linear(rows, theta, rewards="bernoulli")
+    )
+    assert both.values.tolist() == [theta, theta] and both.describe().dimension == 3
+    for other, words in (
+        (tr.problems.Bernoulli(theta), "different features"),
+        (linear(2 * rows, theta), "different features"),
+        (linear(rows, theta, rewards="sign"), "is no Bernoulli, Gaussian or Linear"),
+        (3, "is no Bernoulli, Gaussian or Linear"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            tr.problems.Metrics(revenue=linear(rows, theta), other=other)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ..core import checks
 from . import data
-from .arms import Bernoulli, Cascade, Drifting, FromFunction, Gaussian, Metrics, from_function
+from .arms import Bernoulli, Cascade, Drifting, FromFunction, Gaussian, from_function
 from .structured import (
     Classification,
     ContextualLinear,
@@ -12,6 +12,7 @@ from .structured import (
     ContextualSpread,
     Linear,
     Lipschitz,
+    Metrics,
     Promotions,
     SemiBandit,
     classification,

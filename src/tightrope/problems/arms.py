@@ -24,8 +24,6 @@ from ..core.fields import (
     flag,
     integer,
     matrix,
-    opened,
-    packed,
     real,
     scratch,
     unchecked,
@@ -301,90 +299,6 @@ class Gaussian(Problem):
 
 
 # Independent arms whose decisions are rewarded by several metrics.
-
-
-@problem()
-class Metrics(Problem):
-    """Several metrics of every decision, each with means of its own; the first is the objective,
-    which regret is about.
-
-    Parameters
-    ----------
-    metrics : dict of Bernoulli or Gaussian
-        By name, all of as many arms; `Metrics(revenue=Bernoulli(..), conversion=Bernoulli(..))`
-        says the same.
-    coupling : float in [-1, 1]
-        How the noise of each metric follows that of the first, which must then be of the same kind:
-        1 the same, 0 independent, -1 the opposite; default 0.
-    """
-
-    metrics: dict[str, Problem] = unchecked(kept=False, words="problems by name")
-    coupling: float = real(default=0.0, least=-1.0, most=1.0)
-    names: np.ndarray = derived()  # packed
-    values: np.ndarray = derived()  # (M, K) means
-    noises: np.ndarray = derived()  # (M,) standard deviations; NaN: 0 or 1
-    means: np.ndarray = derived()  # (K,) the objective's
-    reward: np.ndarray = scratch()  # (M,) of the last decision
-
-    @staticmethod
-    def variant(arguments: Stored) -> Callable[..., object] | None:
-        if "metrics" in arguments:
-            return None
-        return lambda coupling=0.0, **metrics: Metrics(metrics, coupling=coupling)
-
-    @staticmethod
-    def complete(stored: Stored) -> Stored:
-        metrics = stored.pop("metrics")
-        for name, item in metrics.items():
-            if not isinstance(item, Bernoulli | Gaussian):
-                raise ValueError(
-                    f"{name} = {checks.show(item)} is no Bernoulli or Gaussian; give every metric "
-                    "as one, such as conversion=Bernoulli([0.05, 0.06])."
-                )
-        numbers = {name: item.means.size for name, item in metrics.items()}
-        if len(set(numbers.values())) != 1:
-            raise ValueError(f"metrics have {numbers} arms; all need as many, and at least one.")
-        noises = np.array([getattr(item, "sd", math.nan) for item in metrics.values()])
-        if stored["coupling"] and len(set(np.isnan(noises))) > 1:
-            raise ValueError(
-                "coupling ties the noise of metrics of one kind, and some here are Bernoulli and "
-                "some Gaussian; leave it out."
-            )
-        values = np.array([item.means for item in metrics.values()])
-        return stored | {
-            "names": packed(list(metrics)),
-            "values": values,
-            "noises": noises,
-            "means": values[0],
-            "reward": np.zeros(len(metrics)),
-        }
-
-    def describe(self):
-        rewards = RANGES[1 if math.isnan(self.noises[0]) else 0]
-        return Arms(self.means.size, rewards=rewards, metrics=tuple(opened(self.names)))
-
-    @jit
-    def play(self, context, action, rng):
-        follows, first, side = abs(self.coupling), 0.0, math.copysign(1.0, self.coupling)
-        for m in range(self.noises.shape[0]):
-            mean = self.values[m, action]
-            if math.isnan(self.noises[m]):
-                drawn = rng.random()
-                if m > 0 and self.coupling != 0.0 and rng.random() < follows:
-                    drawn = first if side > 0.0 else 1.0 - first
-                self.reward[m] = 1.0 if drawn < mean else 0.0
-            else:
-                drawn = rng.standard_normal()
-                if m > 0 and self.coupling != 0.0:
-                    drawn = self.coupling * first + math.sqrt(1.0 - follows * follows) * drawn
-                self.reward[m] = mean + self.noises[m] * drawn
-            if m == 0:
-                first = drawn
-        return self.reward
-
-    @jit
-    def metric_mean(self, context, arm, m):
-        return self.values[m, arm]
 
 
 # Arms whose means change: in jumps, or along straight lines.

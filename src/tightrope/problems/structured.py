@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,8 @@ from ..core.fields import (
     flag,
     integer,
     matrix,
+    opened,
+    packed,
     real,
     scratch,
     unchecked,
@@ -34,7 +36,7 @@ from ..core.verbs import Arms, Context
 from ..solvers import oracles
 from ..solvers.oracles import TopK, choose, set_size
 from ..solvers.programs import lipschitz_lower_bound
-from .arms import RANGES, TOLERANCE, check_means, problem, reward_kind
+from .arms import RANGES, REWARDS, TOLERANCE, Bernoulli, Gaussian, check_means, problem, reward_kind
 
 
 @problem("linear")
@@ -83,6 +85,109 @@ class Linear(Problem):
             dimension=self.theta.size,
             rewards=RANGES[self.rewards],
         )
+
+
+@problem()
+class Metrics(Problem):
+    """Several metrics of every decision, each with means of its own; the first is the objective,
+    which regret is about.
+
+    Parameters
+    ----------
+    metrics : dict of Bernoulli or Gaussian, or of Linear
+        By name, all of as many arms, linear ones of the same features; `Metrics(revenue=
+        Bernoulli(..), conversion=Bernoulli(..))` says the same.
+    coupling : float in [-1, 1]
+        How the noise of each metric follows that of the first, which must then be of the same kind:
+        1 the same, 0 independent, -1 the opposite; default 0.
+    """
+
+    metrics: dict[str, Problem] = unchecked(kept=False, words="problems by name")
+    coupling: float = real(default=0.0, least=-1.0, most=1.0)
+    names: np.ndarray = derived()  # packed
+    values: np.ndarray = derived()  # (M, K) means
+    noises: np.ndarray = derived()  # (M,) standard deviations; NaN: 0 or 1
+    means: np.ndarray = derived()  # (K,) the objective's
+    features: np.ndarray = derived()  # (K, d); (K, 0): none
+    reward: np.ndarray = scratch()  # (M,) of the last decision
+
+    @staticmethod
+    def variant(arguments: Stored) -> Callable[..., object] | None:
+        if "metrics" in arguments:
+            return None
+        return lambda coupling=0.0, **metrics: Metrics(metrics, coupling=coupling)
+
+    @staticmethod
+    def complete(stored: Stored) -> Stored:
+        metrics = stored.pop("metrics")
+        named = metrics if isinstance(metrics, dict) else {"metrics": metrics}
+        for name, item in named.items():
+            linear = isinstance(item, Linear) and REWARDS[item.rewards] != "sign"
+            if not linear and not isinstance(item, Bernoulli | Gaussian):
+                raise ValueError(
+                    f"{name} = {checks.show(item)} is no Bernoulli, Gaussian or Linear with such "
+                    "rewards; give every metric as one, such as conversion=Bernoulli([0.05, 0.06])."
+                )
+        numbers = {name: item.means.size for name, item in metrics.items()}
+        if len(set(numbers.values())) != 1:
+            raise ValueError(f"metrics have {numbers} arms; all need as many, and at least one.")
+        rows = [getattr(item, "features", np.zeros((0, 0))) for item in metrics.values()]
+        if any(not np.array_equal(row, rows[0]) for row in rows):
+            raise ValueError(
+                "metrics have different features; give every one as Linear of the same arms, or "
+                "none."
+            )
+        noises = np.array([noise_of(item) for item in metrics.values()])
+        if stored["coupling"] and len(set(np.isnan(noises))) > 1:
+            raise ValueError(
+                "coupling ties the noise of metrics of one kind, and some here are Bernoulli and "
+                "some Gaussian; leave it out."
+            )
+        values = np.array([item.means for item in metrics.values()])
+        return stored | {
+            "names": packed(list(metrics)),
+            "values": values,
+            "noises": noises,
+            "means": values[0],
+            "features": rows[0] if rows[0].size else np.zeros((values.shape[1], 0)),
+            "reward": np.zeros(len(metrics)),
+        }
+
+    def describe(self):
+        rewards = RANGES[1 if math.isnan(self.noises[0]) else 0]
+        K, d = self.features.shape
+        names = tuple(opened(self.names))
+        rows = self.features if d else None
+        return Arms(K, features=rows, dimension=d, rewards=rewards, metrics=names)
+
+    @jit
+    def play(self, context, action, rng):
+        follows, first, side = abs(self.coupling), 0.0, math.copysign(1.0, self.coupling)
+        for m in range(self.noises.shape[0]):
+            mean = self.values[m, action]
+            if math.isnan(self.noises[m]):
+                drawn = rng.random()
+                if m > 0 and self.coupling != 0.0 and rng.random() < follows:
+                    drawn = first if side > 0.0 else 1.0 - first
+                self.reward[m] = 1.0 if drawn < mean else 0.0
+            else:
+                drawn = rng.standard_normal()
+                if m > 0 and self.coupling != 0.0:
+                    drawn = self.coupling * first + math.sqrt(1.0 - follows * follows) * drawn
+                self.reward[m] = mean + self.noises[m] * drawn
+            if m == 0:
+                first = drawn
+        return self.reward
+
+    @jit
+    def metric_mean(self, context, arm, m):
+        return self.values[m, arm]
+
+
+def noise_of(metric: Problem) -> float:
+    if isinstance(metric, Linear):
+        return metric.noise if REWARDS[metric.rewards] == "gaussian" else math.nan
+    return getattr(metric, "sd", math.nan)
 
 
 @problem("contextual-linear")

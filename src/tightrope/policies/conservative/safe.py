@@ -21,6 +21,7 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import Given, StateOf, Stored, derived, document, integer, opened
 from ...core.policy import Policy, accepts, inner_policy, is_policy, label, policy
+from ...core.registry import LARGEST_REWARD
 from ...core.types import Arguments, Sampled, State
 from ...core.verbs import (
     admit,
@@ -341,7 +342,7 @@ class SafePromises(Guarding):
                     "leave it out."
                 )
             least, most = reward_range(stored["inner"])
-            if low < least or high > most:
+            if max(low, -LARGEST_REWARD) < least or min(high, LARGEST_REWARD) > most:
                 raise ValueError(
                     f"metrics[{next(iter(metrics))!r}] is in [{low:g}, {high:g}], but "
                     f"{label(stored['inner'])} takes rewards in [{least:g}, {most:g}]; give it in "
