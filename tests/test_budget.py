@@ -4,7 +4,7 @@ Limits are lowered with every step that removes something; lines are not counted
 would hide them. They rise only by what a feature was granted beforehand: engine="cuda" may take 600
 statements, of which it has 428, 365 in files of its own, 2 in compiled and 61 in simulation; several
 promises 350 in policies and session, of which they have 361, and what their problems and delays
-are; in the service, where they are by metric, they take 295.
+are; in the service, where they are by metric, they take 303.
 """
 
 import ast
@@ -27,7 +27,7 @@ LIMITS = {
     "plots": (565, 35, 57, 3),
     "policies": (5362, 575, 420, 66),
     "problems": (916, 59, 52, 4),
-    "service": (6501, 514, 523, 30),
+    "service": (6509, 514, 511, 30),
     "session": (2894, 158, 195, 10),
     "gpu": (365, 35, 36, 3),
     "simulation": (1873, 185, 134, 11),

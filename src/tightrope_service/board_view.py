@@ -95,7 +95,6 @@ class Interval(NamedTuple):
 def draw_intervals(
     rows: Sequence[Interval], words: str, x_label: str, level: float | None = None
 ) -> JsonObject | None:
-    """Intervals, of which an end that is infinite is null."""
     ends = [v for row in rows for v in (row.low, row.high)] + ([] if level is None else [level])
     if not rows or not any(map(math.isfinite, ends)):
         return None
@@ -502,7 +501,6 @@ def style_of(history: History) -> list[str]:
 
 
 def slices(points: list[Point]) -> list[tuple[Point, Point]]:
-    """Pairs of points between which something is counted."""
     step = max(1, math.ceil(len(points) / SLICES))
     ends = points[step - 1 :: step]
     if points and (not ends or ends[-1] is not points[-1]):

@@ -442,7 +442,6 @@ def linear(coefficients: float, longest: float, history: History) -> Assumption:
 
 
 def masks(history: History) -> Assumption:
-    """Nobody leaves arms out because of what they, or the others, would earn."""
     says = "Which arms may be played in a decision does not depend on what they would earn."
     contrast = history.telling_masks()
     if contrast is not None:

@@ -510,7 +510,6 @@ def quoted(part: str) -> str:
 
 
 def features(context: object) -> object:
-    """Features as JSON: rows, or rows by arm, of numbers or of values by name."""
     if isinstance(context, Mapping):
         if not any(isinstance(row, Mapping) or np.ndim(row) for row in context.values()):
             return {str(name): single(value) for name, value in context.items()}

@@ -359,7 +359,6 @@ def entries_about(transaction: Transaction, id: str) -> list[LogEntry]:
 
 
 def activate(transaction: Transaction, id: str) -> JsonObject:
-    """A deferred decision counts from now on, and its window begins."""
     transaction.experiment.check_alive()
     decision = open_decision(transaction, id)
     if decision is None:
@@ -449,7 +448,6 @@ def waiting_for_reward(transaction: Transaction, id: str) -> OpenDecision | None
 
 
 def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
-    """Add to the sum of a decision, which is learned when its window closes."""
     experiment, id, value, name = (
         transaction.experiment,
         request.decision_id,

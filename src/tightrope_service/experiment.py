@@ -90,7 +90,6 @@ class Assignments(dict[str, KeptDecision]):
         return decision if decision is not None and now < decision.until else None
 
     def forget(self, subject: str) -> None:
-        """Drop the subject's decision, so that the next one is made anew."""
         decision = self.pop(subject, None)
         if decision is not None:
             del self._subjects[decision.seq]
@@ -155,6 +154,7 @@ class Experiment(events.Fold):
         # of each promise, where the baseline is one arm with one mean
         self.masked_budgets: list[MaskedBudget] = []
         self.open = OpenDecisions()
+        self.came: dict[str, list[str]] = {}  # of open decisions, the metrics that have come
         self.assignments = Assignments()  # of subjects, where the spec has sticky
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
 
@@ -377,7 +377,10 @@ class Experiment(events.Fold):
         if id in self.assignments.totals:
             total, said = self.assignments.totals[id]
             return events.Rewarded(id, total, None, None if said == total else said)
-        return events.Expired(id, self.spec.default_reward)
+        default = self.spec.default_reward
+        if isinstance(default, dict):
+            default = {m: value for m, value in default.items() if m not in self.came.get(id, ())}
+        return events.Expired(id, default)
 
     def arms(self) -> Iterator[JsonObject]:
         retired = set(self.session.retired)
@@ -501,6 +504,8 @@ class Experiment(events.Fold):
         self._take_in(event.decision, event.value)
         if not self.session.is_open(event.decision):
             self._end(event.decision)
+        elif self.spec.metrics is not None and isinstance(event.value, dict):
+            self.came.setdefault(event.decision, []).extend(event.value)
 
     def _on_expired(self, event: events.Expired, time: int) -> None:
         if event.reward is None:
@@ -533,6 +538,7 @@ class Experiment(events.Fold):
         for budget in self.masked_budgets:
             budget.end(decision, None)
         self.assignments.totals.pop(decision, None)
+        self.came.pop(decision, None)
         del self.open[decision]
 
     def _on_mode_changed(self, event: events.ModeChanged, time: int) -> None:

@@ -595,7 +595,6 @@ class ArmHistory:
 
     @property
     def effective_sample_size(self) -> float:
-        """Of its plays, weighted by 1 / propensity."""
         return self.weights * self.weights / self.squared_weights if self.squared_weights else 0.0
 
 

@@ -232,7 +232,6 @@ class FastRoute(APIRoute):
 
     @staticmethod
     def refuse(request: Request, error: Refused) -> Response:
-        """The answer to a request that is refused."""
         return refusal(error)
 
     def get_route_handler(self) -> FastAnswer:

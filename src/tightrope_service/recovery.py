@@ -48,6 +48,7 @@ def rest_of(journal: ExperimentJournal) -> JsonObject:
         "status": experiment.status,
         "masked": sorted(experiment.masked),
         "open": [[id, *waiting] for id, waiting in experiment.open.items()],
+        "came": experiment.came,
         "seq": experiment.seq,
         "digest": journal.digest.hex(),
         "time": experiment.time,
@@ -84,6 +85,7 @@ def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
     experiment.status, experiment.masked = packed["status"], set(packed["masked"])
     for id, *waiting in packed["open"]:
         experiment.open.begin(id, OpenDecision(*waiting))
+    experiment.came = packed["came"]
     if experiment.spec.sticky is not None:
         experiment.assignments.unpack(packed["assignments"])
     for budget, masks in zip(experiment.masked_budgets, packed["masks"], strict=True):

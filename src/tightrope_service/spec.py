@@ -783,7 +783,6 @@ class ExperimentSpec(Strict):
 
     @property
     def factor(self) -> float:
-        """Units that a reward of 1 is worth."""
         return self.unit.factor if self.unit else 1.0
 
     @property

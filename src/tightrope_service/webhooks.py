@@ -146,7 +146,6 @@ class Sender(threading.Thread):
         self.pool.shutdown(wait=False, cancel_futures=True)
 
     def begin(self) -> list["concurrent.futures.Future[None]"]:
-        """Begin an attempt for each webhook that has a message whose time has come."""
         with self.service.database.read() as connection:
             waiting = outbox.ready(connection, self.service.settings.clock())
         begun = []

@@ -193,6 +193,7 @@ def test_a_default_stands_for_each_value_that_is_missing(service, clock):
     ask(service, close_windows)
     standing, history = standing_and_history(service)
     assert standing["open"] == 0 and history.total == 20.0
+    assert standing["rollout"]["rewards_in_mode"] == 1
     assert [one.defaulted for one in (history, *history.others.values())] == [0, 1, 1]
     refused(410, rewarded, service, "a", {"conversion": 1.0}, match="logged, not learned")
     assert standing_and_history(service)[1].others["conversion"].late == 1
