@@ -644,6 +644,7 @@ def try_writing(connection: Connection, owner: str) -> None:
 
 
 def given_up(transaction: Transaction) -> None:
+    """The act of a command that already has its answer: nothing."""
 
 
 def close_windows(transaction: Transaction) -> Unfinished | bool:
