@@ -4,7 +4,7 @@ Limits are lowered with every step that removes something; lines are not counted
 would hide them. They rise only by what a feature was granted beforehand: engine="cuda" may take 600
 statements, of which it has 428, 365 in files of its own, 2 in compiled and 61 in simulation; several
 promises 350 in policies and session, of which they have 361, and what their problems and delays
-are; in the service, where they are by metric, they take 303.
+are; in the service, where they are by metric, they take 308.
 """
 
 import ast
@@ -27,14 +27,14 @@ LIMITS = {
     "plots": (565, 35, 57, 3),
     "policies": (5362, 575, 420, 66),
     "problems": (916, 59, 52, 4),
-    "service": (6509, 514, 512, 30),
+    "service": (6514, 515, 512, 30),
     "session": (2894, 158, 195, 10),
     "gpu": (365, 35, 36, 3),
     "simulation": (1873, 185, 134, 11),
     "solvers": (855, 26, 52, 3),
     "top": (890, 90, 80, 6),
 }
-TESTS = 22_610
+TESTS = 22_612
 GPU = ("cuda.py", "lanes.py")  # files of engine="cuda", which came later, in a room of their own
 
 

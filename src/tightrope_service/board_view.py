@@ -751,7 +751,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         "in_unit": unit and f" in {unit}",
         "factor": factor,
         "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
-        "holdings": holdings,
+        "in_hand": in_hand(standing, history),
         "charged": charge(holdings),
         "open": standing["open"],
         "rewarded": history.rewarded,
@@ -813,7 +813,7 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
                 "≥ " + shown(spec, holdings["budget_bound"]),
                 f"{what}, of {len(told_by(holdings))} promises the least"
                 if several
-                else f"{what}, alpha {holdings['alpha']:g}",
+                else f"{what}, alpha {holdings['alpha'] or 0:g}",
             )
         )
     if standing.get("identified") is not None:
@@ -822,6 +822,15 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
             ("Samples left", "–" if left is None else short(left), standing["identified"]["status"])
         )
     return numbers
+
+
+def in_hand(standing: JsonObject, history: History) -> str:
+    told, by = told_by(standing["holdings"]), history.spec.by
+    if len(told) != 1 or not told[0]["alpha"] or told[0]["sense"] < 0:
+        return f"of the promises about {history.metric or 'the reward'} the one that has least"
+    where = "" if by is None else f", in the {by} that has least"
+    left = f"{100 * (1 - told[0]['alpha']):g} % of what the baseline alone would have earned"
+    return f"earned so far, less {left}{where}"
 
 
 def budget_lines(standing: JsonObject, history: History) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ head of the log by a signature."""
 import hashlib
 import json
 import math
+from operator import itemgetter
 from typing import Literal, NamedTuple, get_args
 
 from cryptography.exceptions import InvalidSignature
@@ -587,12 +588,9 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
     assumed = assumptions(holdings, history, standing["rollout"])
     if holdings is not None:
         each = budgets(holdings, history)
-        least = min(each, key=lambda one: one["bound"])
-        lowest = min(each, key=lambda one: one["lowest_bound"])
         segments = promised_bounds(standing, history)
         budget = {
-            **{name: item for name, item in least.items() if name not in ("metric", "promise")},
-            **{name: lowest[name] for name in LOWEST if name in lowest},
+            **min(each, key=itemgetter("bound")),
             **({"segments": segments} if segments else {}),
             "failure": holdings["failure"],
             **({"promises": each} if len(each) > 1 else {}),
@@ -629,9 +627,6 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
         "sha256": hashlib.sha256(text).hexdigest(),
         "ed25519": Ed25519PrivateKey.from_private_bytes(key).sign(text).hex(),
     }
-
-
-LOWEST = ("lowest_bound", "lowest_bound_means", "over_time")
 
 
 def budgets(holdings: JsonObject, history: History) -> list[JsonObject]:

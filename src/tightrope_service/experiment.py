@@ -216,7 +216,7 @@ class Experiment(events.Fold):
         if report is None:
             return None
         told = [
-            one | {"metric": metric, "clause": promise.clause()}
+            one | {"metric": metric, "clause": promise.clause(self.objective)}
             for one, metric, promise in zip(
                 told_by(report), self.promised, self.promises, strict=True
             )

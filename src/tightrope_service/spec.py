@@ -398,7 +398,6 @@ LEAST, GREATEST = (
     # size of a reward that is not 0: sums, squares and products of rewards stay finite and can be
     # saved
 )
-LEAST_BUDGET = -1.0  # where a spec does not say it
 MOST_BYTES = 256e6  # of a policy's state
 MODERATE = f"give 0 or a number whose size is between {LEAST:g} and {GREATEST:g}"
 
@@ -519,19 +518,19 @@ class PromiseSpec(Strict):
         _ = self.promise  # raises ValueError
         return self
 
-    def clause(self) -> str:
+    def clause(self, objective: str) -> str:
         whose = (
             "of all decisions so far"
             if self.by is None
             else f"of the decisions so far in every {self.by} by itself, and in other together,"
         )
-        there, metric = "" if self.by is None else " there", self.metric or "reward"
+        there, metric = "" if self.by is None else " there", self.metric or objective or "reward"
         side = "most" if self.bounds_above else "least"
         if self.alpha is None:
             level = self.ceiling if self.floor is None else self.floor
             return f"the expected {metric} {whose} is at {side} {level:g} a decision{there}"
         times = 1 + self.alpha if self.at_most else 1 - self.alpha
-        had = "earned" if self.metric is None else "had"
+        had = "had" if objective else "earned"
         return (
             f"the expected {metric} {whose} is at {side} {times:.6g} times what the baseline alone "
             f"would have {had}{there}"
@@ -581,11 +580,12 @@ class RolloutSpec(Strict):
         None,
         description="Back to the baseline when the lower bound of the budget falls below it "
         "(policies with alpha), or that of any promise; by metric where there are several. "
-        "null: -1, which leaves room for the reward that has just come, as "
-        "a policy that explores at the limit has a bound of about 0; and never where the mean of "
-        "the baseline is learned from features that every round brings, whose bound moves by more "
-        "than that with every round, or where the promise is kept at checkpoints (checkpoint, "
-        "min_gap), between which the bound may be below any number.",
+        "null: -1, or minus the width of the range of rewards where that is more, which leaves "
+        "room for the reward that has just come, as a policy that explores at the limit has a "
+        "bound of about 0; and never where the mean of the baseline is learned from features that "
+        "every round brings, whose bound moves by more than that with every round, or where the "
+        "promise is kept at checkpoints (checkpoint, min_gap), between which the bound may be "
+        "below any number.",
     )
     rewards: RewardRange = Field(
         (0.0, 1.0), description="Lowest and highest reward that there can be."
@@ -915,7 +915,9 @@ class ExperimentSpec(Strict):
             parameters.get("checkpoint", 1) != 1 or parameters.get("min_gap", 0) != 0
         ):  # between checkpoints it may be below any number
             return -math.inf
-        return LEAST_BUDGET if self.known_means or self.row_length is None else -math.inf
+        low, high = self.reward_range or (0.0, 1.0)
+        room = max(high - low, 1.0)  # for the reward that has just come
+        return -room if self.known_means or self.row_length is None else -math.inf
 
     @property
     def reward_range(self) -> tuple[float, float] | None:

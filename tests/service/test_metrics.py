@@ -107,7 +107,7 @@ def test_values_come_one_by_one_over_http(served):
     )
     report = served("GET", "/v1/experiments/price/certificate", None, "read").json()
     assert (
-        "all of this holds at once, in every round: (1) the expected reward of all decisions"
+        "all of this holds at once, in every round: (1) the expected revenue of all decisions"
         in (report["promise"])
     )
     assert (
@@ -124,6 +124,8 @@ def test_values_come_one_by_one_over_http(served):
     cookie = {"Cookie": signed.headers["set-cookie"].split(";")[0]}
     page = served("GET", "/board/experiments/price", None, None, **cookie).text
     assert page.count("</strong> in hand") == 3
+    report = served("GET", "/board/experiments/price/certificate", None, None, **cookie).text
+    assert report.count("</strong>, never below <strong>") == 3
     assert "expected cost of all decisions so far is at most 1.5 a decision" in page
 
 
