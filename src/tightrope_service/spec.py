@@ -1153,10 +1153,10 @@ def check_by(spec: ExperimentSpec) -> None:
     by, values = spec.by, spec.values
     field = "promise_by" if spec.promises is None else "by"
     if by is None or values is None:
-        if spec.baseline_means is not None:
+        if any(spec.about(name).baseline_means is not None for name in spec.names):
             raise ValueError(
                 "baseline_means was given without promise_by; name the segment of these values, "
-                "or give baseline_mean."
+                "or give baseline_mean, a number."
             )
         return
     if by not in (spec.segments or {}):
@@ -1344,9 +1344,9 @@ def check_spec(spec: ExperimentSpec) -> None:
         check_rewards(spec.about(metric))
     check_rollout(spec)
     check_features(spec)
-    check_sticky(spec)
     check_segments(spec)
     check_by(spec)
+    check_sticky(spec)
     check_size(spec, made_policy(spec), len(spec.arms or ()))
 
 

@@ -55,6 +55,7 @@ ALL = {"revenue": 40.0, "conversion": 1.0, "cost": 2.0}
         ({"baseline_mean": 0.5}, "baseline_mean = 0.5 does not say of which metric"),
         ({"baseline_mean": {"visits": 1.0}}, "baseline_mean has 'visits', which is not in metrics"),
         ({"baseline_mean": {"conversion": 0.2}}, "baseline_mean of cost is missing"),
+        ({"baseline_mean": {"cost": {"de": 1.0}}}, "baseline_means was given without promise_by"),
         ({"baseline_mean": {"conversion": 0.2, "cost": 1.6}}, "itself breaks the promise"),
         ({"default_reward": {"revenue": 0.0}}, "default_reward lacks conversion, cost"),
         ({"default_reward": dict.fromkeys(SHOP["metrics"], -1.0)}, "is outside rewards = [0, 500]"),
