@@ -34,7 +34,7 @@ LIMITS = {
     "solvers": (855, 26, 52, 3),
     "top": (890, 90, 80, 6),
 }
-TESTS = 22_612
+TESTS = 22_614
 GPU = ("cuda.py", "lanes.py")  # files of engine="cuda", which came later, in a room of their own
 
 

@@ -207,6 +207,7 @@ def test_completion_offers_what_comes_next(editor):
         assert names <= labels, (typed, names - labels)
         if typed == "tr.":
             rooms = {
+                "results",
                 "simulation",
                 "solvers",
             }  # Pyright offers the rooms out of which the stub takes modules
