@@ -54,7 +54,7 @@ def unseen(says: str, why: str = "No log can show this.") -> Assumption:
 def assumptions(
     holdings: JsonObject | None, history: History, rollout: JsonObject
 ) -> list[Assumption]:
-    told = dict(zip((history.metric, *history.others), assumed_of(history, holdings), strict=True))
+    told = assumed_of(history, holdings)
     if rollout["estimate"] is not None:
         ranged = in_range(history.spec, history)
         own = told[history.metric]
@@ -80,15 +80,14 @@ def assumptions(
     ]
 
 
-def assumed_of(history: History, holdings: JsonObject | None) -> list[list[Assumption]]:
-    metrics = [history.metric, *history.others]
-    premises: dict[str | None, list[Assumption]] = {metric: [] for metric in metrics}
+def assumed_of(history: History, holdings: JsonObject | None) -> dict[str | None, list[Assumption]]:
+    told: dict[str | None, list[Assumption]] = {
+        metric: [] for metric in (history.metric, *history.others)
+    }
     for report in told_by(holdings):
-        metric = report["metric"]
-        one = history.about(metric)
-        found = guarantees(report, one.spec, one)
-        premises[metric] += [each for each in found if each not in premises[metric]]
-    return [*premises.values()]
+        premises, one = told[report["metric"]], history.about(report["metric"])
+        premises += [each for each in guarantees(report, one.spec, one) if each not in premises]
+    return told
 
 
 def joined(told: dict[str | None, list[Assumption]]) -> list[Assumption]:

@@ -149,8 +149,7 @@ class Experiment(events.Fold):
         self.objective: str  # the metric that is learned
         self.by: str | None  # the segment that promises are by, and its values
         self.values: list[str] | None
-        self.promises: list[PromiseSpec] = []  # that are kept
-        self.promised: list[str] = []  # the metric of each
+        self.promised: list[JsonObject] = []  # the metric of each promise, and its clause
         # of each promise, where the baseline is one arm with one mean
         self.masked_budgets: list[MaskedBudget] = []
         self.open = OpenDecisions()
@@ -175,15 +174,21 @@ class Experiment(events.Fold):
         report = holdings(session.policy, copied(session.state))
         if report is None:
             return
-        self.promises = promises = spec.kept or [PromiseSpec(alpha=report["alpha"])]
-        self.promised = [promise.metric or self.objective for promise in promises]
+        promises = spec.kept or [PromiseSpec(alpha=report["alpha"])]
+        self.promised = [
+            {"metric": one.metric or self.objective, "clause": one.clause(self.objective)}
+            for one in promises
+        ]
         if spec.baseline_is_comparable:
             shares = [one.share * (len(spec.values or ()) if one.by else 1) for one in promises]
             self.masked_budgets = [
-                MaskedBudget(spec.about(metric), one.by, told, told["delta"] * share / sum(shares))
-                for metric, one, told, share in zip(
-                    self.promised, promises, told_by(report), shares, strict=True
+                MaskedBudget(
+                    spec.about(one.metric or self.objective),
+                    one.by,
+                    told,
+                    told["delta"] * share / sum(shares),
                 )
+                for one, told, share in zip(promises, told_by(report), shares, strict=True)
             ]
 
     def is_of(self, spec: ExperimentSpec) -> bool:
@@ -216,10 +221,7 @@ class Experiment(events.Fold):
         if report is None:
             return None
         told = [
-            one | {"metric": metric, "clause": promise.clause(self.objective)}
-            for one, metric, promise in zip(
-                told_by(report), self.promised, self.promises, strict=True
-            )
+            one | promised for one, promised in zip(told_by(report), self.promised, strict=True)
         ]
         if self.masked_budgets:
             told = [
@@ -528,8 +530,8 @@ class Experiment(events.Fold):
         for metric, value in values.items():
             if metric == self.objective:
                 self.rollout.end(decision, value)
-            for name, budget in zip(self.promised, self.masked_budgets, strict=False):
-                if name == metric:
+            for promised, budget in zip(self.promised, self.masked_budgets, strict=False):
+                if promised["metric"] == metric:
                     budget.end(decision, value)
 
     def _end(self, decision: str) -> None:

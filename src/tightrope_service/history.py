@@ -1031,7 +1031,7 @@ INTERVALS = (
 
 
 def note_of(spec: ExperimentSpec) -> str:
-    if not spec.kept and not spec.keeps_budget:
+    if not spec.has_promise:
         return INTERVALS
     if spec.by is None:
         return f"{INTERVALS} Its promise is about all decisions together, not about each segment."

@@ -318,8 +318,8 @@ class Rollout:
 
     def open(self, event: Decided) -> None:
         self.decisions += 1
-        self.budgets |= bounds_by_metric(event)
         for metric, bound in bounds_by_metric(event).items():
+            self.budgets[metric] = bound
             self.lowest_budgets[metric] = min(bound, self.lowest_budgets.get(metric, math.inf))
             if bound >= self.least_budgets[metric]:
                 self.armed.add(metric)

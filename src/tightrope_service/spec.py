@@ -816,6 +816,10 @@ class ExperimentSpec(Strict):
         return {"policy": self.policy} if isinstance(self.policy, str) else dict(self.policy)
 
     @property
+    def has_promise(self) -> bool:
+        return self.alpha is not None or self.promises is not None or self.keeps_budget
+
+    @property
     def kept(self) -> list[PromiseSpec]:
         if self.promises is None and self.alpha is not None and not self.keeps_budget:
             return [PromiseSpec(alpha=self.alpha, by=self.promise_by)]
@@ -900,7 +904,7 @@ class ExperimentSpec(Strict):
             self.rollout is not None and self.rollout.production is not None
         ):
             return False
-        return bool(self.kept) or self.keeps_budget or self.rollout is not None or self.arms is None
+        return self.has_promise or self.rollout is not None or self.arms is None
 
     @property
     def least_budgets(self) -> dict[str, float]:
@@ -931,7 +935,7 @@ class ExperimentSpec(Strict):
                 if self.rollout is None or self.rewards is not None
                 else self.rollout.rewards
             )
-        return (0.0, 1.0) if self.kept or self.keeps_budget else None
+        return (0.0, 1.0) if self.has_promise else None
 
 
 def _left_out(whole: JsonObject, part: JsonObject) -> JsonObject:
@@ -989,7 +993,7 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
     }
     if known:
         parameters["baseline_mean"] = known if spec.metrics else known[REWARD]
-    if spec.metrics is None and (spec.kept or spec.keeps_budget):
+    if spec.metrics is None and spec.has_promise:
         parameters["rewards"] = spec.reward_range
     if spec.keeps_budget:
         if spec.floor is not None:
@@ -1058,17 +1062,14 @@ def check_promises(spec: ExperimentSpec) -> None:
             "metrics was given without promises, which alone are about several; give promises, or "
             "leave it out."
         )
-    for field in ("baseline_mean", "default_reward", "rollout.least_budget"):
-        rollout = spec.rollout if field.startswith("rollout") else None
-        value = getattr(spec if rollout is None else rollout, field.rpartition(".")[2], None)
-        wrong = (
-            [name for name in value if name not in (spec.metrics or ())]
-            if isinstance(value, dict)
-            else []
-        )
+    told = {"baseline_mean": spec.baseline_mean, "default_reward": spec.default_reward}
+    least = None if spec.rollout is None else spec.rollout.least_budget
+    for field, value in (told | {"rollout.least_budget": least}).items():
+        named = value if isinstance(value, dict) else {}
+        wrong = [name for name in named if name not in (spec.metrics or ())]
         if wrong:
             raise ValueError(f"{field} has {wrong[0]!r}, which is not in metrics.")
-        if spec.metrics is not None and isinstance(value, float | int) and rollout is None:
+        if spec.metrics is not None and isinstance(value, float | int) and field in told:
             raise ValueError(
                 f"{field} = {value:g} does not say of which metric; give it by name, as "
                 f"{{{spec.names[0]!r}: {value:g}}}."

@@ -298,9 +298,6 @@ class Gaussian(Problem):
         return self.means[action] + self.sd * rng.standard_normal()
 
 
-# Independent arms whose decisions are rewarded by several metrics.
-
-
 # Arms whose means change: in jumps, or along straight lines.
 
 
