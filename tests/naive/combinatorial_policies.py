@@ -105,4 +105,6 @@ class ESCB(Counting):
             if u + slope * v <= above(slope) - 1 / (4 * slope) + 1e-12:
                 break
             met.append(found)
-        return min(met, key=lambda S: (bound - self.totals(S)[0]) / math.sqrt(self.totals(S)[1]))
+        best = max(met, key=self.index_of)
+        u, v = self.totals(best)
+        return best if (bound - u) / math.sqrt(v) <= math.sqrt(len(first)) else first

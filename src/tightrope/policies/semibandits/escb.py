@@ -11,8 +11,8 @@ whose index is nearly the largest.
 Deviations: the largest index is hard to find, and the search of 2021 needs an oracle that takes a
 budget. Here any linear oracle serves: sqrt(v) <= slope v + 1 / (4 slope), so the best set for mean
 + slope spread bounds all indices, and cutting planes over the slope lead to the least such bound.
-Of the sets met on the way, CombUCB1's the first, the one of least C is played. Arms without a
-reward come first.
+Of the sets met on the way, CombUCB1's the first, the one of the largest index is played, or that
+first one where C would be above sqrt(k). Arms without a reward come first.
 Per round: O(N) and 2 to 9 calls of the oracle.
 """
 
@@ -80,7 +80,7 @@ class ESCBChoice(NamedTuple):
     arms: np.ndarray  # (k,)
     total: float  # mean + width of the set; infinite while it holds an arm without a reward
     bound: float  # no set has a larger index
-    factor: float  # the least C with mean + C width >= bound
+    factor: float  # C with mean + C width = bound
     mean: np.ndarray  # (N,)
     spread: np.ndarray  # (N,) squared widths of the arms; a set's width is the root of their sum
 
@@ -113,7 +113,9 @@ def choose_escb(
     factors = np.divide(
         bound - lines[:, 0], width, out=np.full(width.size, np.inf), where=width > 0
     )
-    best = int(factors.argmin())
+    best = int((lines[:, 0] + width).argmax())
+    if factors[best] > math.sqrt(first.size):  # only CombUCB1's set is known to stay below
+        best = 0
     return ESCBChoice(
         sets[best], float(lines[best, 0] + width[best]), bound, float(factors[best]), mean, spread
     )
