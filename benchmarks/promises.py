@@ -1,6 +1,7 @@
 """What guards on a second metric cost, and whether they hold: `python benchmarks/promises.py`.
 
-Ten arms, or thirty that are linear in five features; Thompson sampling, two-step, delta = .05; the
+Ten arms, thirty that are linear in five features, or ten whose guarded means differ in three
+segments, which are 60, 30 and 10 % of the rounds; Thompson sampling, two-step, delta = .05; the
 objective keeps a promise of alpha = .05 beside the guard. Regret is against the best mixture of
 arms that keeps all promises on average, so what plays without a guard may have less than none. A
 bound is false where the ledger's lower bound of what the learner earned, or an arm's, is above the
@@ -15,11 +16,60 @@ import numpy as np
 from scipy.optimize import linprog
 
 import tightrope as tr
-from tightrope.extend import Monitor, event, jit, monitor
-from tightrope.policies.conservative.promises import COUNTS, METRIC, SENSE
+from tightrope.extend import (
+    Arms,
+    Context,
+    Monitor,
+    Problem,
+    event,
+    integer,
+    jit,
+    matrix,
+    metric_mean,
+    monitor,
+    problem,
+    scratch,
+    unchecked,
+    vector,
+)
+from tightrope.policies.conservative.promises import COUNTS, METRIC, SCOPE, SENSE, asked, view
 
 ARMS, DELTA, MOST = 10, 0.05, 64  # promises
 METRICS = {"revenue": (0, 1), "guarded": (0, 1)}
+SHARES = (0.6, 0.3, 0.1)  # of the rounds, by segment
+
+
+@problem()
+class Segments(Problem):
+    """Revenue, and a guarded metric whose means differ by segment, which every round draws."""
+
+    means: np.ndarray = vector()  # (K,) of the revenue
+    guarded: np.ndarray = matrix()  # (S, K)
+    reward: np.ndarray = scratch()  # (2,)
+
+    @staticmethod
+    def complete(stored):
+        return stored | {"reward": np.zeros(2)}
+
+    def describe(self):
+        return Arms(self.means.size, rewards=(0.0, 1.0), metrics=tuple(METRICS))
+
+    @jit
+    def observe(self, t, rng):
+        u, s = rng.random(), 0
+        while s < len(SHARES) - 1 and u >= SHARES[s]:
+            u, s = u - SHARES[s], s + 1
+        return Context(None, None, None, None, s)
+
+    @jit
+    def play(self, context, action, rng):
+        for m in range(2):
+            self.reward[m] = 1.0 if rng.random() < metric_mean(self, context, action, m) else 0.0
+        return self.reward
+
+    @jit
+    def metric_mean(self, context, arm, m):
+        return self.means[arm] if m == 0 else self.guarded[context.segment, arm]
 
 
 @monitor
@@ -27,11 +77,16 @@ class Truth(Monitor):
     """Counts, for a `Safe` with promises and over all rounds, budgets below zero and bounds above
     the truth."""
 
+    places: np.ndarray = unchecked(
+        kept=True
+    )  # of the policy, which a problem from outside would hide
+    baseline: int = integer(least=0)
+
     def begin(self, arms, n_checkpoints):
         return TruthTally(*(np.zeros(MOST) for _ in range(5)), np.full(MOST, np.inf), np.zeros(2))
 
     def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
-        count(tally, policy, state, problem, action)
+        count(self, tally, state, problem, context, action)
         tally.events[0] += 1.0
         tally.events[1] += event(policy, state, action) == 2
 
@@ -47,23 +102,23 @@ class TruthTally(NamedTuple):
 
 
 @jit
-def count(tally, policy, state, problem, action):
-    parts = state.guarded.parts
-    for p in range(policy.terms.shape[0]):
-        if not policy.places[p, COUNTS]:
+def count(truth, tally, state, problem, context, action):
+    for p in range(truth.places.shape[0]):
+        place = truth.places[p]
+        if not place[COUNTS] or not asked(place, context):
             continue
-        m, sense, ledger = policy.places[p, METRIC], policy.places[p, SENSE], parts.ledger[p]
-        truth = sense * problem.values[m]
-        value = truth[action]
+        one = view(state.guarded, truth, context, p)
+        m, sense, ledger = place[METRIC], place[SENSE], one.ledger[0]
+        value = sense * metric_mean(problem, context, action, m)
         false = ledger.bound > tally.earned[p] + 1e-6
-        for k in range(truth.shape[0]):
-            if parts.bounds.lower[p, k] > truth[k] + 1e-9:
+        for k in range(problem.means.shape[0]):
+            if one.bounds.lower[k] > sense * metric_mean(problem, context, k, m) + 1e-9:
                 false = True
         tally.false[p] += false
         if ledger.explored > tally.explored[p]:
             tally.earned[p] += value
             tally.explored[p] = ledger.explored
-        usual = truth[policy.baseline]
+        usual = sense * metric_mean(problem, context, truth.baseline, m)
         tally.budget[p] += value - ledger.kappa * usual - ledger.omega
         tally.lowest[p] = min(tally.lowest[p], tally.budget[p])
         tally.broken[p] += tally.budget[p] < -1e-6
@@ -107,21 +162,48 @@ def guarded(problem, *promises, inner=None, **more):
         inner or tr.BetaThompson(),
         baseline=b,
         delta=DELTA,
-        baseline_mean=dict(zip(METRICS, problem.values[:, b].tolist(), strict=True)),
+        baseline_mean=dict(zip(METRICS, table_of(problem)[:, :, b].tolist(), strict=True)),
+        segments=table_of(problem).shape[1],
         promises=[tr.Promise(alpha=0.05), *promises],
         **{"metrics": METRICS, "selection": "two-step", "martingale": "bernoulli"} | more,
     )
 
 
+def table_of(problem):
+    """(metrics, segments, arms) means."""
+    if isinstance(problem, Segments):
+        return np.array([np.tile(problem.means, (len(SHARES), 1)), problem.guarded])
+    return problem.values[:, None, :]
+
+
+def truth_of(policy):
+    return Truth(places=policy.places, baseline=policy.baseline)
+
+
 def best_mixture(problem, policy):
-    """What the best mixture of arms earns a round that keeps every promise on average."""
-    rows, b = [], policy.baseline
+    """What the best mixture of arms in each segment earns a round that keeps every promise on
+    average."""
+    table, b, rows = table_of(problem), policy.baseline, []
+    _, S, K = table.shape
+    shares = np.array(SHARES[:S] if S > 1 else (1.0,))[:, None]
     for place, (_, kappa, omega, _) in zip(policy.places, policy.terms, strict=True):
-        z = place[SENSE] * problem.values[place[METRIC]]
-        rows.append(kappa * z[b] + omega - z)
-    ones = np.ones((1, problem.means.size))
-    found = linprog(-problem.means, np.array(rows), np.zeros(len(rows)), ones, [1.0])
+        z = place[SENSE] * table[place[METRIC]]
+        belongs = (place[SCOPE] < 0) | (np.arange(S)[:, None] == place[SCOPE])
+        rows.append((belongs * shares * (kappa * z[:, [b]] + omega - z)).ravel())
+    found = linprog(
+        -(shares * table[0]).ravel(),
+        np.array(rows),
+        np.zeros(len(rows)),
+        np.kron(np.eye(S), np.ones(K)),
+        np.ones(S),
+    )
     return -found.fun
+
+
+def in_segments(run):
+    rng = np.random.default_rng([9, run])
+    means, guarded = rng.uniform(0.25, 0.75, ARMS), rng.uniform(0.25, 0.75, (len(SHARES), ARMS))
+    return Segments(means=means, guarded=guarded)
 
 
 def judge(worlds, promises, horizon, delay=None, **more):
@@ -135,7 +217,7 @@ def judge(worlds, promises, horizon, delay=None, **more):
     safe = tr.simulate(
         worlds,
         {"safe": lambda problem: guarded(problem, *promises, **more)},
-        monitor=Truth(),
+        monitor=lambda problem: truth_of(guarded(problem, *promises, **more)),
         **given,
     )
     free = tr.simulate(
@@ -203,6 +285,17 @@ def tables(runs):
         ("revenue 200 late", least, {"delay": {"revenue": late.Fixed(200)}}),
     ):
         yield "linear", row, worlds, [sense(0.05)], 2000, linear | more
+
+    worlds = [in_segments(run) for run in range(max(2, runs // 2))]
+    each = [tr.Promise("guarded", alpha=0.05, segment=s) for s in range(len(SHARES))]
+    for row, promises in (
+        ("rarest segment", each[2:]),
+        ("every segment", each),
+        ("every segment, and all rounds", [*each, least(0.05)]),
+    ):
+        for martingale in ("freedman", "bernoulli"):
+            more = {"martingale": martingale}
+            yield "segments", f"{row}, {martingale}", worlds, promises, 10_000, more
 
 
 def main():

@@ -85,6 +85,46 @@ def test_a_problem_from_outside_is_checked(change, words):
     assert "\n" not in str(caught.value)
 
 
+class WrongMetrics(NamedTuple):
+    """Two arms and two metrics."""
+
+    rewards: np.ndarray
+
+    def describe(self):
+        return Arms(2, rewards=(0.0, 1.0), metrics=("revenue", "cost"))
+
+    @jit
+    def observe(self, t, rng):
+        return Context(None, None, None, None)
+
+    @jit
+    def play(self, context, action, rng):
+        return self.rewards
+
+    @jit
+    def mean(self, context, arm):
+        return 0.0
+
+    @jit
+    def regret(self, context, action):
+        return 0.0
+
+
+@pytest.mark.parametrize("delay", [None, {"cost": tr.delays.Fixed(2)}])
+def test_a_problem_from_outside_may_have_several_metrics(delay):
+    policy = tr.Safe(
+        tr.UCB(),
+        baseline=0,
+        metrics={"revenue": (0, 1), "cost": (0, 1)},
+        promises=[tr.Promise("cost", alpha=0.5, at_most=True)],
+    )
+    given = {"horizon": 20, "delay": delay}
+    assert tr.simulate(WrongMetrics(np.array([0.5, 0.2])), policy, **given).rounds[-1] == 20
+    for rewards in ([0.5], [0.5, np.inf], [np.nan, np.nan]):
+        with pytest.raises(ValueError, match=r"WrongMetrics's play returned .* for each metric"):
+            tr.simulate(WrongMetrics(np.array(rewards)), policy, horizon=20)
+
+
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2), (4, 2)])
 def test_features_of_another_shape_are_refused(shape):
     with pytest.raises(
@@ -205,8 +245,8 @@ def test_all_verbs_reach_a_policy_from_outside():
 
 def test_our_own_are_not_wrapped():
     problem = tr.problems.Bernoulli([0.2, 0.5])
-    assert checked(tr.UCB(), problem, 2) == tr.UCB()
-    assert isinstance(checked(Given(), problem, 2), CheckedPolicy)
+    assert checked(tr.UCB(), problem, problem.describe()) == tr.UCB()
+    assert isinstance(checked(Given(), problem, problem.describe()), CheckedPolicy)
     missing = [
         verb.__name__
         for verb in (select, commit, update, event, stopped)

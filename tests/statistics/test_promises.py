@@ -29,7 +29,7 @@ def played(promise, change=lambda policy: policy, form="negative", delay=None, *
         horizon=ROUNDS,
         replications=RUNS,
         checkpoints=[ROUNDS],
-        monitor=guards.Truth(),
+        monitor=lambda problem: guards.truth_of(change(guards.guarded(problem, promise, **more))),
         delay=delay,
         progress=False,
     )
@@ -152,7 +152,7 @@ def test_delta_is_shared_by_all_promises():
         {"shared": policy, "whole": policy._replace(terms=whole)},
         horizon=1500,
         replications=runs,
-        monitor=guards.Truth(),
+        monitor=guards.truth_of(policy),
         progress=False,
     )
     share = {
@@ -195,6 +195,23 @@ def test_linear_guards_hold_and_their_bounds_are_true():
     _, _, share, broken, false, lowest, _, breaks = guards.judge(worlds, [LEAST], 2000, **linear)
     assert (broken, false) == (0, 0) and lowest >= -1e-6
     assert share < 0.9 and breaks > 0.9
+
+
+def test_a_planted_error_of_a_linear_bound_is_seen(monkeypatch):
+    true = code.premises_of
+    monkeypatch.setattr(code, "premises_of", lambda *given: without_noise(true(*given)))
+    worlds = [guards.linear_world(run) for run in range(20)]
+    linear = {"inner": tr.LinTS(), "theta_bound": 2.0}
+    false = guards.judge(worlds, [LEAST], 2000, **linear)[4]
+    assert false > 4, false
+
+
+def test_guards_of_segments_hold():
+    worlds = [guards.in_segments(run) for run in range(40)]
+    each = [tr.Promise("guarded", alpha=0.05, segment=s) for s in range(len(guards.SHARES))]
+    _, _, share, broken, false, lowest, _, breaks = guards.judge(worlds, [*each, LEAST], 4000)
+    assert (broken, false) == (0, 0) and lowest >= -1e-6
+    assert share < 0.95 and breaks > 0.5
 
 
 def test_linear_metrics_are_of_the_same_rows():

@@ -806,7 +806,7 @@ def to_horizon(
     the rewards that are awaited, by default none."""
     pending = AtOnce() if pending is None else pending
     log, tally = new_log(rounds, run.arms.number), begin(monitor, run.arms, rounds.size)
-    policy = checked(run.policy, run.problem, run.arms.number)
+    policy = checked(run.policy, run.problem, run.arms)
     loop = loop_for(fixed_horizon, run.policy, run.problem, pending)
 
     def play(first: int, last: int) -> int:
@@ -839,7 +839,7 @@ def to_horizon(
 def to_stop(run: Replication, may_stop: bool) -> tuple[RunLog, Play]:
     """The log and the function that plays rounds until the policy has its answer."""
     log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
-    policy = checked(run.policy, run.problem, run.arms.number)
+    policy = checked(run.policy, run.problem, run.arms)
     loop = loop_for(until_stop, run.policy, run.problem)
 
     def play(first: int, last: int) -> int:

@@ -267,10 +267,11 @@ class WrongAction(Exception):
 
 class CheckedPolicy(NamedTuple):
     """A policy whose choices are checked: arms of the problem, eligible, and distinct in a set; and
-    what it is paid for them: no more rewards than arms, finite numbers."""
+    what it is paid for them."""
 
     policy: "Policy | CheckedPolicy"
     number: int  # K
+    metrics: int  # M, 0 where rewards are about none
 
     def select(self, state, context, rng):
         return check_action(select(self.policy, state, context, rng), context.eligible, self.number)
@@ -279,7 +280,7 @@ class CheckedPolicy(NamedTuple):
         return commit(self.policy, state, context, action)
 
     def update(self, state, context, action, reward):
-        if np.size(reward) > np.size(action) or not np.isfinite(whole(reward)):
+        if not is_reward(action, reward, self.metrics):
             raise WrongAction("rewards", np.size(reward))
         return update(self.policy, state, context, action, reward)
 
@@ -288,6 +289,27 @@ class CheckedPolicy(NamedTuple):
 
     def stopped(self, state):
         return stopped(self.policy, state)
+
+
+# Finite numbers: no more than arms, or one for each metric, NaN where it is not in yet.
+def is_reward(action, reward, metrics):
+    if np.ndim(action) or not np.ndim(reward) or not metrics:
+        return bool(np.size(reward) <= np.size(action) and np.isfinite(np.sum(reward)))
+    least, most = np.fmin.reduce(reward), np.fmax.reduce(reward)
+    return bool(np.size(reward) == metrics and np.isfinite(least) and np.isfinite(most))
+
+
+@shared_overload(is_reward, PART, inline="always")
+def _is_reward(action, reward, metrics):
+    if not hasattr(reward, "dtype"):
+        return lambda action, reward, metrics: np.isfinite(reward)
+    if hasattr(action, "dtype"):
+        return lambda action, reward, metrics: (
+            reward.size <= action.size and np.isfinite(reward.sum())
+        )
+    return lambda action, reward, metrics: (
+        reward.size == metrics and np.isfinite(np.nanmin(reward)) and np.isfinite(np.nanmax(reward))
+    )
 
 
 def is_foreign(item: object) -> bool:
@@ -309,7 +331,7 @@ def foreign_within(policy: Policy) -> Policy | None:
     )
 
 
-def checked(policy: Policy, problem: Problem, number: int) -> Policy | CheckedPolicy:
+def checked(policy: Policy, problem: Problem, arms: Arms) -> Policy | CheckedPolicy:
     """The policy that the loop should play: itself, or wrapped where it, one inside it or the
     problem is from outside.
 
@@ -317,15 +339,16 @@ def checked(policy: Policy, problem: Problem, number: int) -> Policy | CheckedPo
     outside is checked where it stands, inside another one as well, which reads arrays at its
     choice.
     """
-    within = _checked_within(policy, number)
-    return CheckedPolicy(within, number) if is_foreign(problem) else within
+    sizes = arms.number, len(arms.metrics or ())
+    within = _checked_within(policy, sizes)
+    return CheckedPolicy(within, *sizes) if is_foreign(problem) else within
 
 
-def _checked_within(policy: Policy, number: int) -> Policy | CheckedPolicy:
+def _checked_within(policy: Policy, sizes: tuple[int, int]) -> Policy | CheckedPolicy:
     wrapped = type(policy)._make(
-        _checked_within(item, number) if is_policy(item) else item for item in policy
+        _checked_within(item, sizes) if is_policy(item) else item for item in policy
     )
-    return CheckedPolicy(wrapped, number) if is_foreign(policy) else wrapped
+    return CheckedPolicy(wrapped, *sizes) if is_foreign(policy) else wrapped
 
 
 def sentence(wrong: WrongAction, policy: Policy, problem: Problem, arms: Arms) -> str:
@@ -338,7 +361,7 @@ def sentence(wrong: WrongAction, policy: Policy, problem: Problem, arms: Arms) -
         "twice": f"{returned} returned a set that holds arm {arm} twice, but the arms of a set "
         "must be distinct.",
         "rewards": f"{type(problem).__name__}'s play returned {arm} rewards; they must be finite "
-        "numbers, and no more than arms were played.",
+        "numbers, no more than arms were played, or one for each metric.",
     }[what]
 
 
