@@ -77,9 +77,8 @@ class Truth(Monitor):
     """Counts, for a `Safe` with promises and over all rounds, budgets below zero and bounds above
     the truth."""
 
-    places: np.ndarray = unchecked(
-        kept=True
-    )  # of the policy, which a problem from outside would hide
+    # of the policy, which is wrapped where the problem is from outside
+    places: np.ndarray = unchecked(kept=True)
     baseline: int = integer(least=0)
 
     def begin(self, arms, n_checkpoints):
@@ -157,13 +156,13 @@ def baseline_of(means):
 
 
 def guarded(problem, *promises, inner=None, **more):
-    b = baseline_of(problem.means)
+    b, table = baseline_of(problem.means), table_of(problem)
     return tr.Safe(
         inner or tr.BetaThompson(),
         baseline=b,
         delta=DELTA,
-        baseline_mean=dict(zip(METRICS, table_of(problem)[:, :, b].tolist(), strict=True)),
-        segments=table_of(problem).shape[1],
+        baseline_mean=dict(zip(METRICS, table[:, :, b].tolist(), strict=True)),
+        segments=table.shape[1],
         promises=[tr.Promise(alpha=0.05), *promises],
         **{"metrics": METRICS, "selection": "two-step", "martingale": "bernoulli"} | more,
     )
@@ -185,7 +184,7 @@ def best_mixture(problem, policy):
     average."""
     table, b, rows = table_of(problem), policy.baseline, []
     _, S, K = table.shape
-    shares = np.array(SHARES[:S] if S > 1 else (1.0,))[:, None]
+    shares = np.array(SHARES if S > 1 else (1.0,))[:, None]
     for place, (_, kappa, omega, _) in zip(policy.places, policy.terms, strict=True):
         z = place[SENSE] * table[place[METRIC]]
         belongs = (place[SCOPE] < 0) | (np.arange(S)[:, None] == place[SCOPE])

@@ -85,29 +85,9 @@ def test_a_problem_from_outside_is_checked(change, words):
     assert "\n" not in str(caught.value)
 
 
-class WrongMetrics(NamedTuple):
-    """Two arms and two metrics."""
-
-    rewards: np.ndarray
-
+class WrongMetrics(Wrong):
     def describe(self):
-        return Arms(2, rewards=(0.0, 1.0), metrics=("revenue", "cost"))
-
-    @jit
-    def observe(self, t, rng):
-        return Context(None, None, None, None)
-
-    @jit
-    def play(self, context, action, rng):
-        return self.rewards
-
-    @jit
-    def mean(self, context, arm):
-        return 0.0
-
-    @jit
-    def regret(self, context, action):
-        return 0.0
+        return Arms(3, rewards=(0.0, 1.0), metrics=("revenue", "cost"))
 
 
 @pytest.mark.parametrize("delay", [None, {"cost": tr.delays.Fixed(2)}])
@@ -116,13 +96,17 @@ def test_a_problem_from_outside_may_have_several_metrics(delay):
         tr.UCB(),
         baseline=0,
         metrics={"revenue": (0, 1), "cost": (0, 1)},
+        baseline_mean={"revenue": 0.5, "cost": 0.2},
         promises=[tr.Promise("cost", alpha=0.5, at_most=True)],
     )
-    given = {"horizon": 20, "delay": delay}
-    assert tr.simulate(WrongMetrics(np.array([0.5, 0.2])), policy, **given).rounds[-1] == 20
-    for rewards in ([0.5], [0.5, np.inf], [np.nan, np.nan]):
+
+    def world(rewards):
+        return WrongMetrics(**FINE | {"reward": np.array(rewards)})
+
+    assert tr.simulate(world([0.5, 0.2]), policy, horizon=20, delay=delay).rounds[-1] == 20
+    for rewards in ([], [0.5], [0.5, np.inf], [np.nan, np.nan]):
         with pytest.raises(ValueError, match=r"WrongMetrics's play returned .* for each metric"):
-            tr.simulate(WrongMetrics(np.array(rewards)), policy, horizon=20)
+            tr.simulate(world(rewards), policy, horizon=20)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2), (4, 2)])

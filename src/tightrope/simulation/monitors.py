@@ -295,8 +295,11 @@ class CheckedPolicy(NamedTuple):
 def is_reward(action, reward, metrics):
     if np.ndim(action) or not np.ndim(reward) or not metrics:
         return bool(np.size(reward) <= np.size(action) and np.isfinite(np.sum(reward)))
-    least, most = np.fmin.reduce(reward), np.fmax.reduce(reward)
-    return bool(np.size(reward) == metrics and np.isfinite(least) and np.isfinite(most))
+    return bool(
+        np.size(reward) == metrics
+        and np.isfinite(np.fmin.reduce(reward))
+        and np.isfinite(np.fmax.reduce(reward))
+    )
 
 
 @shared_overload(is_reward, PART, inline="always")
