@@ -30,11 +30,11 @@ LIMITS = {
     "service": (6514, 515, 512, 30),
     "session": (2894, 158, 195, 10),
     "gpu": (365, 35, 36, 3),
-    "simulation": (1886, 185, 134, 11),
+    "simulation": (1885, 185, 134, 11),
     "solvers": (855, 26, 52, 3),
     "top": (890, 90, 80, 6),
 }
-TESTS = 22_648
+TESTS = 22_640
 GPU = ("cuda.py", "lanes.py")  # files of engine="cuda", which came later, in a room of their own
 
 
