@@ -137,6 +137,7 @@ def over_features() -> dict[str, Any]:
     classes = (
         tr.LinUCB,
         tr.OFUL,
+        tr.LOSAN,
         tr.LinTS,
         tr.LogisticTS,
         tr.LinEpsilonGreedy,

@@ -45,7 +45,7 @@ from .policies.identification.xystatic import XYStatic
 from .policies.linear.linepsilongreedy import LinEpsilonGreedy
 from .policies.linear.linmed import LinMED
 from .policies.linear.lints import LinTS
-from .policies.linear.linucb import OFUL, LinUCB
+from .policies.linear.linucb import LOSAN, OFUL, LinUCB
 from .policies.linear.logisticts import LogisticTS
 from .policies.lipschitz.cklucb import CKLUCB
 from .policies.lipschitz.hoo import HOO
@@ -90,6 +90,7 @@ __all__ = [
     "ESCB",
     "HOO",
     "KLUCB",
+    "LOSAN",
     "OFUL",
     "OSLB",
     "P1RAGE",

@@ -34,6 +34,25 @@ class LinUCB:
         self.ridge.feed(X[arm], reward)
 
 
+class LOSAN(LinUCB):
+    """The radius from the errors of the predictions before each reward, which weighs w^2."""
+
+    def __init__(self, d, noise, bound, delta):
+        super().__init__(d, (noise / bound) ** 2, None)
+        self.loss = noise**2 / 2 + noise**2 * math.log(1 / delta)
+
+    def select(self, X, rng):
+        mean, width = self.ridge.estimate(X)
+        return int(np.argmax(mean + math.sqrt(2 * self.loss) * width))
+
+    def update(self, X, arm, reward):
+        x, before = X[arm], np.linalg.solve(self.ridge.V, X[arm])
+        w = min(1.0, 1.0 / math.sqrt(x @ before))
+        error = reward - before @ self.ridge.b
+        self.ridge.feed(w * x, w * reward)
+        self.loss += w**4 * error**2 * (x @ np.linalg.solve(self.ridge.V, x)) / 2
+
+
 class LinTS(LinUCB):
     """x'theta with theta = theta_hat + v L^-T z, V = L L', z standard normal; v_t = noise sqrt(9 d
     ln(t / delta)).
@@ -118,6 +137,22 @@ class DisjointLinUCB:
 
     def update(self, X, arm, reward):
         self.models.feed(X, arm, reward)
+
+
+class DisjointLOSAN:
+    """A `LOSAN` for each arm at level delta / K; every width by the largest loss."""
+
+    def __init__(self, K, d, noise, bound, delta):
+        self.own = [LOSAN(d, noise, bound, delta / K) for _ in range(K)]
+        self.models = Disjoint(K, d, 1.0)
+        self.models.ridges = [own.ridge for own in self.own]
+
+    def select(self, X, rng):
+        mean, width = self.models.estimate(X)
+        return int(np.argmax(mean + math.sqrt(2 * max(own.loss for own in self.own)) * width))
+
+    def update(self, X, arm, reward):
+        self.own[arm].update(X, arm, reward)
 
 
 class DisjointLinTS(DisjointLinUCB):

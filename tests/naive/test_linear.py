@@ -15,7 +15,7 @@ ROUNDS = 300
 
 
 @pytest.mark.parametrize("kind", ["d <= K", "K < d", "changing"])
-@pytest.mark.parametrize("name", ["LinUCB", "LinTS", "LinEpsilonGreedy"])
+@pytest.mark.parametrize("name", ["LinUCB", "LOSAN", "LinTS", "LinEpsilonGreedy"])
 def test_same_arms_as_the_twin(name, kind):
     K, d = (4, 7) if kind == "K < d" else (8, 4)
     data = np.random.default_rng(11)
@@ -26,11 +26,13 @@ def test_same_arms_as_the_twin(name, kind):
     longest = 1.0 if kind == "changing" else max(1.0, float(np.linalg.norm(X, axis=1).max()))
     twin = {
         "LinUCB": naive.LinUCB(d, 0.5, horizon_radius(0.3, 0.1, d, ROUNDS, 0.5, 1.0, longest)),
+        "LOSAN": naive.LOSAN(d, 0.3, 1.5, 0.1),
         "LinTS": naive.LinTS(d, 0.5, 0.05, 0.1),
         "LinEpsilonGreedy": naive.LinEpsilonGreedy(d, 0.5, 0.2),
     }[name]
     policy = {
         "LinUCB": tr.LinUCB(width="theorem", lam=0.5, noise=0.3),
+        "LOSAN": tr.LOSAN(noise=0.3, theta_bound=1.5),
         "LinTS": tr.LinTS(width="theorem", lam=0.5, noise=0.05),
         "LinEpsilonGreedy": tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2, intercept=False),
     }[name]
@@ -56,7 +58,7 @@ def test_same_arms_as_the_twin(name, kind):
         np.testing.assert_allclose(state.mean, mean, atol=1e-10)
         np.testing.assert_allclose(np.sqrt(state.square), width, atol=1e-10)
     np.testing.assert_allclose(
-        state.log_det[0], np.linalg.slogdet(twin.ridge.V)[1] - d * np.log(0.5), atol=1e-9
+        state.log_det[0], np.linalg.slogdet(twin.ridge.V)[1] - d * np.log(policy.lam), atol=1e-9
     )
 
 
@@ -82,6 +84,10 @@ TWINS = {
     "LinUCB, horizon": (
         tr.LinUCB(width="theorem", lam=0.5, noise=0.3, shared=False, radius="horizon"),
         lambda: naive.DisjointLinUCB(K, d, 0.5, horizon_radius(0.3, 0.1 / K, d, ROUNDS, 0.5, 1.0)),
+    ),
+    "LOSAN": (
+        tr.LOSAN(noise=0.4, theta_bound=2.0, shared=False),
+        lambda: naive.DisjointLOSAN(K, d, 0.4, 2.0, 0.1),
     ),
     "LinTS": (
         tr.LinTS(lam=0.5, scale=0.3, shared=False),
@@ -260,3 +266,28 @@ def test_linmed_sees_every_direction_that_is_still_in_question():
     ).max() * np.eye(4)
     assert report["design"].sum() == pytest.approx(1.0)
     assert np.einsum("ki,ki->k", scaled, np.linalg.solve(information, scaled.T).T).max() <= 8 + 1e-6
+
+
+def test_losan_keeps_its_loss_for_arms_that_come_and_refuses_what_has_no_proof():
+    data = np.random.default_rng(2)
+    X = data.normal(size=(4, 3))
+    for shared in (True, False):
+        session = tr.Session(tr.LOSAN(noise=0.4, shared=shared), arms=X)
+        for _ in range(30):
+            session.update(session.select(), float(data.normal()))
+        before, grown = session.state.beta.copy(), np.zeros(1 if shared else 5)
+        grown[: before.size] = before
+        session.add_arms(features=data.normal(size=(1, 3)))
+        assert before.min() > 0.0
+        np.testing.assert_array_equal(session.state.beta, grown)
+    other = tr.Session(tr.LOSAN(noise=0.4, shared=False), arms=X)
+    with pytest.raises(ValueError, match="one after the other"):
+        other.merge(tr.Session(tr.LOSAN(noise=0.4, shared=False), arms=X))
+    for wrong in ({"forget": 0.9}, {"beta": 1.0}, {"radius": "determinant"}, {"intercept": True}):
+        with pytest.raises(ValueError, match=r"proof|proved"):
+            tr.LOSAN(**wrong)
+    with pytest.raises(ValueError, match="one of them is 0"):
+        tr.LOSAN(theta_bound=0.0)
+    with pytest.raises(ValueError, match="belongs to width"):
+        tr.LinUCB(lam=None)
+    assert tr.LOSAN(noise=0.5, theta_bound=2.0).lam == 0.0625

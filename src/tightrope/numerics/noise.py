@@ -83,7 +83,7 @@ def take_in(model, noise, context, arm, reward, counted):
     if counted:
         value = enter(noise, reward, model.intercept)
         model.centre[0] = noise.sums[0].centre
-    error, divisor = learn(model, context, arm, value)
+    error, divisor = learn(model, context, arm, value, math.inf)
     if counted:
         note(noise, error, divisor)
 

@@ -84,11 +84,12 @@ __all__ = [
 
 
 @verb
-def learn(model, context, arm, reward):
+def learn(model, context, arm, reward, most):
     """Take in one reward. Returns an error e and a divisor c: with theta drawn to 0 the least
     penalised sum of squares grows by e^2 / c.
 
-    Of rank-one forms these are r - x'theta_hat and 1 + x'V^-1 x.
+    Of rank-one forms these are sqrt(w) (r - x'theta_hat) and 1 + w x'V^-1 x. most: of w x'V^-1 x,
+    the weight w is below 1 where it would be more; inf: all rewards weigh 1.
     """
 
 
@@ -395,12 +396,17 @@ def regained_by(model, anchor, last, corner):
 
 
 @lean
-def rank_one(model, x):
-    """V <- V + x x' in inverse, log_det and factor; leaves V^-1 x (old V) in direction and returns
-    1 + x'V^-1 x."""
+def weight_within(most, square):
+    return 1.0 if square <= most else most / square
+
+
+@lean
+def rank_one(model, x, most):
+    """V <- V + w x x' in inverse, log_det and factor; leaves V^-1 x (old V) in direction and
+    returns w and 1 + w x'V^-1 x."""
     d = x.shape[0]
     inverse, direction = model.inverse, model.direction
-    if model.keeps_factor:
+    if model.keeps_factor:  # who draws theta gives all rewards the weight 1
         for i in range(d):
             direction[i] = x[i]
         update_factor(model.factor, direction)
@@ -408,15 +414,18 @@ def rank_one(model, x):
     denominator = 1.0
     for i in range(d):
         denominator += direction[i] * x[i]
+    weight = weight_within(most, denominator - 1.0)
+    if weight < 1.0:
+        denominator = 1.0 + most
     for i in range(d):
-        share = direction[i] / denominator
+        share = weight * direction[i] / denominator
         for j in range(d):
             inverse[i, j] -= share * direction[j]
     model.log_det[0] += math.log(
         max(denominator, 1.0)
     )  # below 1 digits are lost, and a factorisation follows
     model.updates[0] += 1.0
-    return denominator
+    return weight, denominator
 
 
 @lean
@@ -494,7 +503,7 @@ class ArmRidge(NamedTuple):
         )
 
     @jit
-    def learn(self, context, arm, reward):
+    def learn(self, context, arm, reward, most):
         K = self.mean.shape[0]
         column, product, pulls, sums, side, parts = (
             self.column_of_product,
@@ -506,19 +515,20 @@ class ArmRidge(NamedTuple):
         )
         for k in range(K):
             column[k] = product[arm, k]
-        denominator = 1.0 + column[arm]
-        pulls[arm] += 1.0
-        sums[arm] += reward
+        weight = weight_within(most, column[arm])
+        denominator = 1.0 + weight * column[arm]
+        pulls[arm] += weight
+        sums[arm] += weight * reward
         self.log_det[0] += math.log(max(denominator, 1.0))
         intercept = self.intercept
         surprise = reward - (self.base[arm] if intercept else self.mean[arm])
-        error = surprise / denominator
+        error = weight * surprise / denominator
         for i in range(K):
-            share = column[i] / denominator
+            share = weight * column[i] / denominator
             for j in range(K):
                 product[i, j] -= share * column[j]
         if intercept:  # a loop for each array, which runs in vector registers
-            base, anchor, own = self.base, anchor_of(self), side[arm] / denominator
+            base, anchor, own = self.base, anchor_of(self), weight * side[arm] / denominator
             parts[4] += side[arm] * error
             parts[5] -= side[arm] * own
             for i in range(K):
@@ -536,7 +546,7 @@ class ArmRidge(NamedTuple):
         self.updates[0] += 1.0
         if self.updates[0] >= REFRESH or not denominator < LEAP:
             refresh(self)
-        return surprise, denominator
+        return math.sqrt(weight) * surprise, denominator
 
     @jit
     def penalty(self):
@@ -709,21 +719,21 @@ class ContextRidge(NamedTuple):
             predict_arm(self, k, self.inverse, self.theta, context.features, column, anchor)
 
     @jit
-    def learn(self, context, arm, reward):
+    def learn(self, context, arm, reward, most):
         d = self.theta.shape[0]
         fill_row(self, context.features, arm)
         x, error = self.row, reward
+        weight, denominator = rank_one(self, x, most)
         for i in range(d):
             error -= self.theta[i] * x[i]
-            self.response[i] += reward * x[i]
+            self.response[i] += weight * reward * x[i]
             for j in range(d):
-                self.design[i, j] += x[i] * x[j]
-        denominator = rank_one(self, x)
+                self.design[i, j] += weight * x[i] * x[j]
         for i in range(d):
-            self.theta[i] += self.direction[i] * error / denominator
+            self.theta[i] += self.direction[i] * weight * error / denominator
         if self.updates[0] >= REFRESH or not 1.0 <= denominator < LEAP:
             refresh(self)
-        return error, max(denominator, 1.0)
+        return math.sqrt(weight) * error, max(denominator, 1.0)
 
     @jit
     def refresh(self):
@@ -800,9 +810,11 @@ class DisjointRidge(NamedTuple):
             predict_arm(self, k, self.inverse[k], self.theta[k], shown, column, anchor)
 
     @jit
-    def learn(self, context, arm, reward):
+    def learn(self, context, arm, reward, most):
         shown = value_or(context.features, self.features)
-        learned = learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
+        learned = learn(
+            regression_of(self, arm), Context(shown, None, None, None), arm, reward, most
+        )
         measure_arm(self, arm)
         self.pulls[arm] += 1.0
         return learned
@@ -1020,7 +1032,7 @@ class FadingRidge(NamedTuple):
             predict_arm(self, k, self.inverse, self.anchored, shown, column, 0.0)
 
     @jit
-    def learn(self, context, arm, reward):
+    def learn(self, context, arm, reward, most):
         fill_row(self, value_or(context.features, self.features), arm)
         x, d, growth = self.row, self.theta.shape[0], reward * reward
         for i in range(d):  # the least sum is sum w r^2 - theta_hat' sum w r x, before and after
@@ -1211,15 +1223,15 @@ class FeatureRidge(NamedTuple):
         )
 
     @jit
-    def learn(self, context, arm, reward):
+    def learn(self, context, arm, reward, most):
         K, d = self.features.shape
-        self.pulls[arm] += 1.0
-        self.sums[arm] += reward
-        recursive = 1.0 + self.square[arm]
-        denominator = rank_one(self, self.features[arm])
+        weight, denominator = rank_one(self, self.features[arm], most)
+        recursive = 1.0 + weight * self.square[arm]
+        self.pulls[arm] += weight
+        self.sums[arm] += weight * reward
         intercept = self.intercept
         surprise = reward - (self.base[arm] if intercept else self.mean[arm])
-        error = surprise / denominator
+        error = weight * surprise / denominator
         for i in range(d):
             self.theta[i] += self.direction[i] * error
         projection = self.projection
@@ -1229,7 +1241,7 @@ class FeatureRidge(NamedTuple):
             factor = self.direction[i]
             for k in range(K):
                 projection[k] += self.transposed[i, k] * factor
-        scale = 1.0 / denominator
+        scale = weight / denominator
         if intercept:
             share, anchor = self.direction[self.theta.shape[0] - 1] * scale, anchor_of(self)
             for k in range(K):
@@ -1248,7 +1260,7 @@ class FeatureRidge(NamedTuple):
         )  # x'V^-1 x is known twice; true also of NaN
         if drifted or self.updates[0] >= REFRESH or denominator >= LEAP:
             refresh(self)
-        return surprise, denominator
+        return math.sqrt(weight) * surprise, denominator
 
     @jit
     def refresh(self):

@@ -249,7 +249,7 @@ class SquareCB(Gaps, Policy):
 
     def update(self, state, context, action, reward):
         enter(state.noise, reward, True)
-        note(state.noise, *learn(state.model, context, action, reward))
+        note(state.noise, *learn(state.model, context, action, reward, math.inf))
         state.rounds[0] += 1.0
         return state
 

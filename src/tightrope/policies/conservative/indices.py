@@ -340,7 +340,7 @@ class LinearLedger(NamedTuple):
 
     @lean
     def learn_reward(self, policy, context, arm, reward):
-        learn(self.model, context, arm, reward)
+        learn(self.model, context, arm, reward, math.inf)
         self.ledger[0].learned += 1.0
 
     def part(self, i, row):

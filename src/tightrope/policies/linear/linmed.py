@@ -112,7 +112,7 @@ class LinMED(KnowsChances):
 
     @jit
     def update(self, state, context, action, reward):
-        learn(state.model, context, action, reward)
+        learn(state.model, context, action, reward, math.inf)
         state.rounds[0] += 1.0
         return state
 
