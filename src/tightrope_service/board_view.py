@@ -803,7 +803,8 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     ]
     if standing["holdings"] is not None:
         holdings = standing["holdings"]
-        by, several = history.spec.by, len(told_by(holdings)) > 1
+        told, by, alpha = told_by(holdings), history.spec.by, holdings["alpha"]
+        promised = told[0]["clause"].removeprefix("the ") if alpha is None else f"alpha {alpha:g}"
         where = "rewards in hand" if by is None else f"rewards in hand in the {by} with the least"
         what = f"{holdings['metric']} in hand" if holdings["metric"] else where
         spec = history.about(holdings["metric"]).spec
@@ -811,9 +812,9 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
             (
                 "Budget",
                 "≥ " + shown(spec, holdings["budget_bound"]),
-                f"{what}, of {len(told_by(holdings))} promises the least"
-                if several
-                else f"{what}, alpha {holdings['alpha'] or 0:g}",
+                f"{what}, of {len(told)} promises the least"
+                if len(told) > 1
+                else f"{what}, {promised}",
             )
         )
     if standing.get("identified") is not None:

@@ -128,6 +128,10 @@ def test_values_come_one_by_one_over_http(served):
     report = served("GET", "/board/experiments/price/certificate", None, None, **cookie).text
     assert report.count("</strong>, never below <strong>") == 3
     assert "expected cost of all decisions so far is at most 1.5 a decision" in page
+    one = SHOP | {"name": "one", "promises": [SHOP["promises"][2]]}
+    assert served("POST", "/v1/experiments", one).status_code == 201
+    page = served("GET", "/board/experiments/one", None, None, **cookie).text
+    assert "cost in hand, expected cost of all decisions so far is at most 1.5 a decision" in page
 
 
 def rewarded(service, id, values):

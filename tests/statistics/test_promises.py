@@ -206,6 +206,28 @@ def test_a_planted_error_of_a_linear_bound_is_seen(monkeypatch):
     assert false > 4, false
 
 
+def test_a_linear_guard_bounded_by_the_regression_of_the_objective_is_false():
+    linear = {"inner": tr.LinTS(), "theta_bound": 2.0}
+
+    def wrong(problem):
+        policy = guards.guarded(problem, LEAST, **linear)
+        places = policy.places.copy()
+        places[1, code.METRIC] = 0
+        return policy._replace(places=places)
+
+    worlds = [guards.linear_world(run) for run in range(20)]
+    result = tr.simulate(
+        worlds,
+        {"wrong": wrong},
+        monitor=lambda problem: guards.truth_of(guards.guarded(problem, LEAST, **linear)),
+        horizon=2000,
+        replications=len(worlds),
+        progress=False,
+    )
+    false = (result.watched["wrong"]["false"][:, 1] > 0).sum()
+    assert false > 12, false
+
+
 def test_guards_of_segments_hold():
     worlds = [guards.in_segments(run) for run in range(40)]
     each = [tr.Promise("guarded", alpha=0.05, segment=s) for s in range(len(guards.SHARES))]
