@@ -173,6 +173,7 @@ def tests() -> dict[str, Any]:
 
 
 CLASSIC = (tr.UCB, tr.KLUCB, tr.BetaThompson, tr.GaussianThompson, tr.EpsilonGreedy)
+CLASSIC += (tr.GLRRestart, tr.TsallisINF)
 METRIC = (tr.OSLB, tr.CKLUCB, tr.TrackCKLUCB, tr.Zooming)
 WORLDS = {
     "classic": World(

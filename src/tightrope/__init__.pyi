@@ -12,8 +12,10 @@ from .numerics.linalg import Scaled, scale
 from .policies.classic.betathompson import BetaThompson
 from .policies.classic.epsilongreedy import EpsilonGreedy
 from .policies.classic.gaussianthompson import GaussianThompson
+from .policies.classic.glrrestart import GLRRestart
 from .policies.classic.klucb import KLUCB
 from .policies.classic.robustucb import RobustUCB
+from .policies.classic.tsallisinf import TsallisINF
 from .policies.classic.ucb import UCB
 from .policies.conservative.conservative import (
     CLUCB,
@@ -114,6 +116,7 @@ __all__ = [
     "Evaluation",
     "Explore",
     "FrankWolfeSampling",
+    "GLRRestart",
     "GaussianThompson",
     "Identification",
     "Interrupted",
@@ -146,6 +149,7 @@ __all__ = [
     "TrackAndStop",
     "TrackCKLUCB",
     "TrainedBeta",
+    "TsallisINF",
     "UGapE",
     "Uniform",
     "XYAdaptive",

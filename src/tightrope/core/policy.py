@@ -187,7 +187,7 @@ def lean_verb(method: Callable[..., object]) -> Any:
 
 HOOKS = (
     "complete",
-    "variant",
+    "made_instead",
 )  # static methods that a class may have beside its verbs, see `named_tuple`
 
 
@@ -285,8 +285,8 @@ def named_tuple(
         cls.__name__, [*(name for name, field in fields.items() if field.kept), *others, *more]
     )
 
-    variant: Callable[[Arguments], Callable[..., object] | None] = getattr(
-        cls, "variant", lambda arguments: None
+    made_instead: Callable[[Arguments], Callable[..., object] | None] = getattr(
+        cls, "made_instead", lambda arguments: None
     )
 
     def make(klass: type, *unnamed: object, **arguments: object) -> object:
@@ -298,7 +298,7 @@ def named_tuple(
                 "other parameters."
             )
         arguments |= zip(leading, unnamed, strict=False)
-        other = variant(arguments)
+        other = made_instead(arguments)
         if other is not None:
             return other(**arguments)
         unknown = [name for name in arguments if name not in fields]
@@ -409,8 +409,8 @@ class Traits:
     base: "type[Policy] | None" = None  # of a preset: the class whose instances it makes
 
 
-def inner_policy(*, kw_only: Literal[False] = False) -> Declared:
-    """Field: another policy; it may be given without its name."""
+def inner_policy(default: "Policy | None" = None, *, kw_only: Literal[False] = False) -> Declared:
+    """Field: another policy; it may be given without its name, and must be without a default."""
 
     def encode(name: str, value: object) -> "Policy":
         if not is_policy(value):
@@ -424,7 +424,8 @@ def inner_policy(*, kw_only: Literal[False] = False) -> Declared:
             )
         return value
 
-    return Field(None, "a policy", encode, required=True, positional=True, schema=Policy)
+    required = default is None
+    return Field(default, "a policy", encode, required=required, positional=True, schema=Policy)
 
 
 @dataclass_transform(

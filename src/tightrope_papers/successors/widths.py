@@ -38,7 +38,7 @@ class WatchSet(Monitor):
     and that of the theorem are made of."""
 
     def begin(self, arms, n_checkpoints):
-        return SetTally(*(np.zeros(1) for _ in SetTally._fields))
+        return LosanTally(*(np.zeros(1) for _ in LosanTally._fields))
 
     @jit
     def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
@@ -58,7 +58,7 @@ class WatchSet(Monitor):
         tally.oful[0] = (policy.noise * root + math.sqrt(policy.lam) * policy.theta_bound) ** 2
 
 
-class SetTally(NamedTuple):
+class LosanTally(NamedTuple):
     """Each (1,)."""
 
     outside: np.ndarray  # 0 or 1

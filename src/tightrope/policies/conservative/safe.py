@@ -218,7 +218,7 @@ class Safe(Guarding):
     """
 
     @staticmethod
-    def variant(arguments: Arguments) -> type[Policy] | None:
+    def made_instead(arguments: Arguments) -> type[Policy] | None:
         """The guarantee around a policy over sets is a policy over sets; several promises have
         ledgers of their own."""
         inner = arguments.get("inner")
