@@ -15,15 +15,7 @@ from .policies.classic.gaussianthompson import GaussianThompson
 from .policies.classic.klucb import KLUCB
 from .policies.classic.robustucb import RobustUCB
 from .policies.classic.ucb import UCB
-from .policies.conservative.conservative import (
-    CLUCB,
-    CLUCB2,
-    CLUCB2T,
-    CUCB,
-    CUCB2,
-    CUCB2T,
-    Conservative,
-)
+from .policies.conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
 from .policies.conservative.promises import Promise
 from .policies.conservative.safe import Safe, SafePromises, SafeSegments
 from .policies.conservative.safesets import SafeSets
@@ -58,6 +50,7 @@ from .policies.semibandits.combgreedy import CombGreedy
 from .policies.semibandits.combklucb import CombKLUCB
 from .policies.semibandits.comblints import CombLinTS
 from .policies.semibandits.comblinucb import CombLinUCB
+from .policies.semibandits.combthompson import BGCTS, CLSG, CTS3, CTSG, CTSBeta, CTSGaussian, CombThompson
 from .policies.semibandits.combts import CombTS
 from .policies.semibandits.combucb1 import CombUCB1
 from .policies.semibandits.escb import ESCB
@@ -79,11 +72,15 @@ from .solvers.programs import LeastLipschitz, LowerBound, least_lipschitz, lipsc
 
 __version__: str
 __all__ = [
+    "BGCTS",
     "C2UCB",
     "CKLUCB",
+    "CLSG",
     "CLUCB",
     "CLUCB2",
     "CLUCB2T",
+    "CTS3",
+    "CTSG",
     "CUCB",
     "CUCB2",
     "CUCB2T",
@@ -98,11 +95,14 @@ __all__ = [
     "UCB",
     "BetaThompson",
     "Budget",
+    "CTSBeta",
+    "CTSGaussian",
     "CombGreedy",
     "CombKLUCB",
     "CombLinTS",
     "CombLinUCB",
     "CombTS",
+    "CombThompson",
     "CombUCB1",
     "Comparison",
     "Conservative",
