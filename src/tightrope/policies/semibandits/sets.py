@@ -693,7 +693,7 @@ def _exact_on_lines(
     middle = scipy.special.ndtri((share[1:] + share[:-1]) / 2)
     probability = np.zeros(mean.size)
     for z, weight in zip(middle, np.diff(share), strict=True):
-        if weight > 0.0:
+        if weight > 0.0 and math.isfinite(z):
             scores = mean + width * z
             probability[best_set(state, context, scores, 0, rng, scoring.zero)] += weight
     return np.minimum(probability, 1.0)
