@@ -1162,15 +1162,16 @@ class Path:
         if begin == end:
             raise ValueError(f"source = {begin} is the target as well; give two nodes.")
         starts, stops = places.reshape(2, -1)
+        order = edges_in_order(starts, stops, names)
         for name, given in (
             ("tail", tail),
             ("head", head),
             ("source", begin),
             ("target", end),
-            ("_tails", starts.tolist()),
-            ("_heads", stops.tolist()),
-            ("_order", edges_in_order(starts, stops, names)),
-            ("_ends", np.searchsorted(names, [begin, end]).tolist()),
+            ("_edges", np.stack([order, starts[order], stops[order]])),
+            ("_tails", starts),
+            ("_ends", np.searchsorted(names, [begin, end])),
+            ("_nodes", names.size),
         ):
             object.__setattr__(self, name, given)
         object.__setattr__(self, "_size", len(self(np.ones(tail.size))))
@@ -1186,15 +1187,10 @@ class Path:
         values, arms = finite_scores(scores, eligible, self.tail, "tail")
         gains = np.full(self.tail.size, -np.inf)
         gains[arms] = values
-        edges, tails, heads = self._order, self._tails, self._heads  # type: ignore[attr-defined]
         begin, node = self._ends  # type: ignore[attr-defined]
-        gain, last = gains.tolist(), [-1] * (max(max(tails), max(heads)) + 1)
-        best = [-math.inf] * len(last)
+        best, last = np.full(self._nodes, -np.inf), np.full(self._nodes, -1)  # type: ignore[attr-defined]
         best[begin] = 0.0
-        for edge in edges:
-            total = best[tails[edge]] + gain[edge]
-            if total > best[heads[edge]]:
-                best[heads[edge]], last[heads[edge]] = total, edge
+        extend_paths(self._edges, gains, best, last)  # type: ignore[attr-defined]
         if last[node] < 0:
             raise ValueError(
                 f"no path leads from source = {self.source} to target = {self.target} over "
@@ -1203,8 +1199,18 @@ class Path:
         path = []
         while node != begin:
             path.append(last[node])
-            node = tails[last[node]]
+            node = self._tails[last[node]]  # type: ignore[attr-defined]
         return np.array(path[::-1])
+
+
+@jit
+def extend_paths(edges, gains, best, last):
+    """best[node] <- the most that a path to it gains, last[node] <- its last edge. edges: (3, E)
+    number, tail and head of each, those into a node before those out of it."""
+    for i in range(edges.shape[1]):
+        edge, tail, head = edges[0, i], edges[1, i], edges[2, i]
+        if best[tail] + gains[edge] > best[head]:
+            best[head], last[head] = best[tail] + gains[edge], edge
 
 
 def edges_in_order(tails: np.ndarray, heads: np.ndarray, names: np.ndarray) -> list[int]:

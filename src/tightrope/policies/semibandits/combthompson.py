@@ -33,9 +33,9 @@ from ...numerics.counts import exploration
 from .sets import IndexPolicy, Scoring, best_set, normals_of_rounds, unseen_first
 
 GAUSSIAN, BETA = 0, 1
-ARM, SHARED = 0, 1
-NONE, LOG, ROOT = 0, 1, 2
-FIRST, PRIOR = 0, 1
+SHARED = 1
+LOG, ROOT = 1, 2
+PRIOR = 1  # of `unseen`
 
 
 @policy(
@@ -205,4 +205,5 @@ def draws_of_rounds(policy, state, draws, rng):
             theta = mean + width * z
             if policy.unseen == PRIOR and policy.boost != ROOT:
                 theta = np.where(counts.pulls > 0, theta, scipy.special.ndtr(z))
-    return unseen_first(state, theta) if policy.unseen == FIRST else theta
+    known = policy.unseen == PRIOR or (counts.pulls > 0).all()
+    return theta if known else unseen_first(state, theta)
