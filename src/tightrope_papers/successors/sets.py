@@ -11,10 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import Result, oracles, policies
-from tightrope.extend import Policy
+from tightrope.extend import Policy, SetValue
 from tightrope.plots import style
 from tightrope.problems import SemiBandit
-from tightrope.simulation.monitors import SetValue
 
 from ..experiment import Run, generator
 from ..scoring import (
@@ -98,7 +97,7 @@ class SetRuns(NamedTuple):
 
 def data(run: Run) -> SetRuns:
     sizes = run.at(smoke=(2, 4, 6), laptop=(5, 25, 45), paper=(5, 25, 45))
-    runs, rounds = run.at(smoke=(2, 60), laptop=(8, ROUNDS), paper=(150, ROUNDS))
+    runs, rounds = run.at(smoke=(2, 60), laptop=(5, ROUNDS), paper=(150, ROUNDS))
     p = policies
     rigid = {}
     for m in sizes:
@@ -111,7 +110,7 @@ def data(run: Run) -> SetRuns:
     options = {"horizon": rounds, "replications": runs}
     first = run.simulate("first", two_sets(sizes[-1]), known, **options)
     close = run.simulate("close", two_sets(sizes[-1], 0.85, 0.95), known, **options)
-    runs, rounds = run.at(smoke=(2, 40), laptop=(12, 1_500), paper=(100, ROUNDS))
+    runs, rounds = run.at(smoke=(2, 40), laptop=(12, 1_000), paper=(100, ROUNDS))
     structures = {}
     for number, (name, (oracle, arms)) in enumerate(STRUCTURES.items()):
         rng = generator(run.seed, 41, number)
@@ -385,7 +384,7 @@ def clusters_score(cases: list[ClusterCase]) -> Rows:
 
 def clusters_tables(cases: list[ClusterCase]) -> dict[str, pd.DataFrame]:
     return {
-        "share of the possible reward, %": pd.DataFrame(
+        "percent of the possible reward": pd.DataFrame(
             [
                 {"clusters": one.case, "angle": one.angle}
                 | {name: 100 * ratio(value, one.best).value for name, value in one.values.items()}
