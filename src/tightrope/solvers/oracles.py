@@ -1181,7 +1181,7 @@ class Path:
     @property
     def size(self) -> int:
         """Arms of the longest path."""
-        return self._size  # type: ignore[attr-defined, no-any-return]
+        return self._size  # type: ignore[attr-defined]
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         values, arms = finite_scores(scores, eligible, self.tail, "tail")
@@ -1338,7 +1338,7 @@ class Matching:
     @property
     def size(self) -> int:
         """The most arms a set can hold: nodes of the smaller group."""
-        return min(self._shape)  # type: ignore[attr-defined, no-any-return]
+        return min(self._shape)  # type: ignore[attr-defined]
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         from scipy.optimize import linear_sum_assignment  # here, as few need it

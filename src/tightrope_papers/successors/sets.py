@@ -34,7 +34,10 @@ from ..scoring import (
 from ..semibandits.settings import clustered_world
 
 BETA, BOOSTED, SEED = "beta prior", "BG-CTS", "CTS3, from the prior"
-PICTURE = {BOOSTED: {5: 66, 25: 205, 45: 345}, BETA: {5: 8.7, 25: 4200, 45: 24000}}
+PICTURE: dict[str, dict[int, float]] = {
+    BOOSTED: {5: 66, 25: 205, 45: 345},
+    BETA: {5: 8.7, 25: 4200, 45: 24000},
+}
 BANDS = {BOOSTED: ("bgcts-picture", 0.15), BETA: ("beta-picture", 0.3)}
 ROUNDS = 10_000
 TIMES = 10.0  # what counts as exponentially worse, and as another order of magnitude
@@ -45,7 +48,8 @@ def groups(number: int, m: int) -> oracles.Path:
     """One of so many disjoint sets of m arms: paths from node 0 to node 1 that share nothing."""
     paths = [[0, *range(2 + g * (m - 1), 2 + (g + 1) * (m - 1)), 1] for g in range(number)]
     steps = [step for path in paths for step in pairwise(path)]
-    return oracles.Path(*np.array(steps).T, source=0, target=1)
+    tail, head = np.array(steps).T
+    return oracles.Path(tail, head, source=0, target=1)
 
 
 def crossings(side: int) -> oracles.Path:
@@ -361,10 +365,10 @@ def over_clusters(ties: object) -> dict[str, Policy]:
     """Every scale 1."""
     p = policies
     made = {
-        name: p.CombTS(v=1.0, randomization=how, ties=ties)  # type: ignore[arg-type]
+        name: p.CombTS(v=1.0, randomization=how, ties=ties)
         for name, how in ((ARM_WISE, "arm"), (SHARED, "shared"), ("round-wise TS", "round"))
     }
-    return made | {"C2UCB": p.C2UCB(alpha=1.0, ties=ties), "PC2UCB": p.PC2UCB(alpha=1.0, ties=ties)}  # type: ignore[arg-type]
+    return made | {"C2UCB": p.C2UCB(alpha=1.0, ties=ties), "PC2UCB": p.PC2UCB(alpha=1.0, ties=ties)}
 
 
 def clusters_score(cases: list[ClusterCase]) -> Rows:
