@@ -114,6 +114,8 @@ def test_choices_are_as_frequent_as_stated(policy, kind, masked):
         tr.CombTS(randomization="arm"),
         tr.CombTS(randomization="shared"),
         tr.CombTS(randomization="shared", ties="random"),
+        tr.CombThompson(),
+        tr.CombThompson(randomization="shared"),
         tr.C2UCB(ties="random"),
         tr.CombLinTS(),
         tr.SafeSets(tr.CombTS(v=0.3), baseline=[0, 1, 2], baseline_mean=0.0),
