@@ -293,7 +293,7 @@ def plot(runs: SetRuns) -> dict[str, Figure]:
             xerr=[2 * one.se for one in shares],
             fmt="o",
             markersize=4,
-            color=style.colour(number),
+            color=style.colour(number + 3),
             label=name,
         )
     structures.set_xscale("log")
