@@ -127,6 +127,12 @@ def over_sets() -> dict[str, Any]:
         tr.CombUCB1,
         tr.CombKLUCB,
         tr.ESCB,
+        tr.CombThompson,
+        tr.CTSBeta,
+        tr.BGCTS,
+        tr.CTSG,
+        tr.CLSG,
+        tr.CTS3,
     )
     safe = tr.SafeSets(tr.C2UCB(), baseline=[0, 1, 2, 3], alpha=0.05, sigma=0.5)
     return {cls.__name__: cls() for cls in classes} | {"SafeSets": safe}

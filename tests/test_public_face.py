@@ -189,6 +189,9 @@ def instances(folder):
         "Knapsack": tr.oracles.Knapsack(costs=many, budget=3.0),
         "Promotions": tr.oracles.Promotions(k=[1] * 30),
         "Partition": tr.oracles.Partition(categories=["a", "b"] * 20, limit=2, k=3),
+        "Path": tr.oracles.Path(np.arange(30), np.arange(1, 31), source=0, target=30),
+        "SpanningTree": tr.oracles.SpanningTree(u=np.arange(30), v=np.arange(1, 31)),
+        "Matching": tr.oracles.Matching(left=np.arange(30), right=np.arange(30)),
     }
     return {
         "tr.Budget": tr.Budget(baseline=0, alpha=0.1),

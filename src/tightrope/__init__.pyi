@@ -60,6 +60,15 @@ from .policies.semibandits.combgreedy import CombGreedy
 from .policies.semibandits.combklucb import CombKLUCB
 from .policies.semibandits.comblints import CombLinTS
 from .policies.semibandits.comblinucb import CombLinUCB
+from .policies.semibandits.combthompson import (
+    BGCTS,
+    CLSG,
+    CTS3,
+    CTSG,
+    CombThompson,
+    CTSBeta,
+    CTSGaussian,
+)
 from .policies.semibandits.combts import CombTS
 from .policies.semibandits.combucb1 import CombUCB1
 from .policies.semibandits.escb import ESCB
@@ -81,11 +90,15 @@ from .solvers.programs import LeastLipschitz, LowerBound, least_lipschitz, lipsc
 
 __version__: str
 __all__ = [
+    "BGCTS",
     "C2UCB",
     "CKLUCB",
+    "CLSG",
     "CLUCB",
     "CLUCB2",
     "CLUCB2T",
+    "CTS3",
+    "CTSG",
     "CUCB",
     "CUCB2",
     "CUCB2T",
@@ -101,11 +114,14 @@ __all__ = [
     "UCB",
     "BetaThompson",
     "Budget",
+    "CTSBeta",
+    "CTSGaussian",
     "CombGreedy",
     "CombKLUCB",
     "CombLinTS",
     "CombLinUCB",
     "CombTS",
+    "CombThompson",
     "CombUCB1",
     "Comparison",
     "Conservative",

@@ -82,6 +82,15 @@ CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "TopK": (tr.oracles.TopK, {"k": 2}),
     "Knapsack": (tr.oracles.Knapsack, {"costs": [1.0, 2.0, 1.0], "budget": 2.0}),
     "Partition": (tr.oracles.Partition, {"categories": ["a", "b", "b"], "limit": 1, "k": 2}),
+    "Path": (
+        tr.oracles.Path,
+        {"tail": [0, 0, 1], "head": [1, 2, 2], "source": 0, "target": 2},
+    ),
+    "SpanningTree": (tr.oracles.SpanningTree, {"u": [0, 0, 1], "v": [1, 2, 2]}),
+    "Matching": (
+        tr.oracles.Matching,
+        {"left": [0, 0, 1], "right": [0, 1, 0], "perfect": True},
+    ),
     "Promotions oracle": (tr.oracles.Promotions, {"promotions": 2, "k": 1}),
     "Budget": (tr.Budget, {"baseline": 0, "alpha": 0.1, "checkpoint": 1}),
     "lipschitz_lower_bound": (

@@ -3,6 +3,9 @@ time, no oracle."""
 
 import itertools
 import math
+from statistics import NormalDist
+
+from scipy.special import betainc
 
 from naive.classic_policies import entropy_distance
 
@@ -57,6 +60,84 @@ class CombKLUCB(Counting):
                 (middle, high) if entropy_distance(self.mean(i), middle) <= level else (low, middle)
             )
         return low
+
+
+class CombThompson(Counting):
+    """`draws(self, rng)` are the scores of all arms in a round. first: whether arms never seen come
+    first."""
+
+    def __init__(self, number, sets, draws, first=True):
+        super().__init__(number, sets)
+        self.draws, self.first = draws, first
+        self.m = max(map(len, sets))
+
+    def mean(self, i):
+        return self.sums[i] / self.pulls[i] if self.pulls[i] else 0.0
+
+    def choose(self, rng, awake):
+        theta = self.draws(self, rng)
+        return max(
+            (S for S in self.sets if awake.issuperset(S)),
+            key=lambda S: (
+                sum(self.pulls[i] == 0 for i in S) if self.first else 0,
+                round(sum(theta[i] for i in S if self.pulls[i] or not self.first), 9),
+            ),
+        )
+
+
+def beta_draws(a, b):
+    def draws(twin, rng):
+        return [rng.beta(a + s, b + n - s) for s, n in zip(twin.sums, twin.pulls, strict=True)]
+
+    return draws
+
+
+def one_beta_quantile(twin, rng):
+    """Bisection of the distribution function, for a = b = 1."""
+    u, found = NormalDist().cdf(rng.standard_normal()), []
+    for s, n in zip(twin.sums, twin.pulls, strict=True):
+        low, high = 0.0, 1.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            below = betainc(1 + s, 1 + n - s, middle) < u
+            low, high = (middle, high) if below else (low, middle)
+        found.append(low)
+    return found
+
+
+def gaussian_draws(width, shared=False, unseen=None):
+    """width(twin, n): the deviation of an arm with n rewards. unseen(z): the score of one without,
+    by default as of all others."""
+
+    def draws(twin, rng):
+        z = [rng.standard_normal() for _ in twin.pulls[: 1 if shared else None]]
+        found = []
+        for i, n in enumerate(twin.pulls):
+            own = z[0 if shared else i]
+            if n == 0 and unseen is not None:
+                found.append(unseen(own))
+            else:
+                found.append(twin.mean(i) + width(twin, n) * own)
+        return found
+
+    return draws
+
+
+def constant(sigma):
+    return lambda twin, n: sigma / math.sqrt(max(n, 1))
+
+
+def log_boost(sigma):
+    def width(twin, n):
+        t = max(twin.t, math.e)
+        f = math.log(t) + (twin.m + 2) * math.log(math.log(t))
+        return sigma * math.sqrt(2 * f / math.log(t) / max(n, 1))
+
+    return width
+
+
+def root_boost(gamma):
+    return lambda twin, n: math.sqrt(gamma * math.log(twin.t) / (n + 1))
 
 
 class ESCB(Counting):

@@ -72,6 +72,13 @@ class CombTSRound(CombTSArm):
         return X @ drawn
 
 
+class CombTSShared(CombTSArm):
+    def scores(self, X, rng):
+        mean, width = self.estimates(X)
+        z = rng.standard_normal()
+        return np.array([m + self.v(self.t) * w * z for m, w in zip(mean, width, strict=True)])
+
+
 class Greedy(Ridge):
     def scores(self, X, rng):
         return self.estimates(X)[0] if self.observed else rng.standard_normal(len(X))

@@ -10,6 +10,7 @@ import pytest
 import tightrope as tr
 from naive import combinatorial_policies as naive
 from tiers import tiered
+from tightrope.core.streams import POLICY, stream
 
 N, K = 7, 3
 SETS = list(itertools.combinations(range(N), K))
@@ -60,6 +61,61 @@ def test_same_sets_as_the_twin(case, kind, prefix):
         rewards = np.clip(means[seen] + rng.uniform(-0.2, 0.2, size=seen.size), 0, 1)
         session.update(seen, rewards)
         twin.update(seen.tolist(), rewards.tolist())
+
+
+def thompson(draws, first=True):
+    return lambda sets: naive.CombThompson(N, sets, draws, first)
+
+
+THOMPSON = [
+    (tr.CTSBeta(), thompson(naive.beta_draws(1, 1))),
+    (tr.CTSBeta(a=0.5, b=2.0, unseen="prior"), thompson(naive.beta_draws(0.5, 2.0), False)),
+    (tr.CTS3(), thompson(naive.one_beta_quantile)),
+    (tr.CTSGaussian(sigma=0.3), thompson(naive.gaussian_draws(naive.constant(0.3)))),
+    (
+        tr.CTSGaussian(unseen="prior"),
+        thompson(naive.gaussian_draws(naive.constant(0.5), unseen=naive.NormalDist().cdf), False),
+    ),
+    (
+        tr.CombThompson(randomization="shared"),
+        thompson(naive.gaussian_draws(naive.constant(0.5), True)),
+    ),
+    (tr.BGCTS(sigma=0.4), thompson(naive.gaussian_draws(naive.log_boost(0.4)))),
+    (tr.CTSG(gamma=0.2), thompson(naive.gaussian_draws(naive.root_boost(0.2)))),
+    (tr.CLSG(), thompson(naive.gaussian_draws(naive.root_boost(0.1), True))),
+    (
+        tr.CLSG(unseen="prior"),
+        thompson(naive.gaussian_draws(naive.root_boost(0.1), True), False),
+    ),
+]
+
+
+@pytest.mark.parametrize("prefix", [False, True], ids=["all seen", "cascade"])
+@pytest.mark.parametrize("kind", ["top", "partition"])
+@pytest.mark.parametrize("case", range(len(THOMPSON)), ids=[repr(policy) for policy, _ in THOMPSON])
+def test_draws_give_the_sets_of_the_twin(case, kind, prefix):
+    """With arms that are not always there. Sets that are chosen while their arms are not all known
+    may tie, as above."""
+    policy, make = THOMPSON[case]
+    oracle, sets = ORACLES[kind]
+    twin, session = make(sets), tr.Session(policy, arms=N, oracle=oracle, seed=1)
+    twins_rng, rng = stream(1, 0, POLICY), np.random.default_rng(case)
+    means = rng.uniform(0.2, 0.7, size=N)
+    compared = 0
+    for t in range(ROUNDS[kind]):
+        eligible = np.ones(N, dtype=bool)
+        eligible[rng.integers(N)] = t % 3 > 0
+        chosen = session.select(eligible=eligible)
+        wanted = twin.choose(twins_rng, set(np.flatnonzero(eligible).tolist()))
+        known = all(twin.pulls[i] for i in [*wanted, *chosen])
+        if known or (not twin.first and t):
+            assert sorted(chosen.tolist()) == list(wanted), t
+            compared += 1
+        seen = chosen[: 1 + int(rng.integers(chosen.size))] if prefix else chosen
+        rewards = (rng.random(seen.size) < means[seen]) * 1.0
+        session.update(seen, rewards)
+        twin.update(seen.tolist(), rewards.tolist())
+    assert compared > ROUNDS[kind] // 2
 
 
 @pytest.mark.parametrize("kind", tiered(ORACLES, ["knapsack"]))

@@ -25,6 +25,7 @@ TWINS = [
         tr.CombTS(v="theory", randomization="arm", **THEORY),
         naive.CombTSArm(D, 2.0, beta(4 * N * ROUNDS)),
     ),
+    (tr.CombTS(v=0.7, lam=2.0, randomization="shared"), naive.CombTSShared(D, 2.0, lambda t: 0.7)),
     (tr.CombTS(v=0.7, lam=2.0), naive.CombTSRound(D, 2.0, lambda t: 0.7)),
     (tr.CombTS(v="theory", **THEORY), naive.CombTSRound(D, 2.0, beta(4 * ROUNDS))),
     (tr.CombGreedy(lam=2.0), naive.Greedy(D, 2.0)),

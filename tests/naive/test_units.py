@@ -35,6 +35,7 @@ POLICIES = {
     "LinMED": tr.LinMED(),
     "CombUCB1": tr.CombUCB1(),
     "ESCB": tr.ESCB(),
+    "CombThompson": tr.CombThompson(),
     "KLUCB": tr.KLUCB(),
     "BetaThompson": tr.BetaThompson(),
     "CombKLUCB": tr.CombKLUCB(),

@@ -157,12 +157,17 @@ ORACLES = [
     tr.oracles.Knapsack(costs=np.arange(12.0) + 1, budget=14.5),
     tr.oracles.Partition(categories=list("aabbbccccccc"), limit=1, k=3),
     tr.oracles.Partition(categories=list("aabbbccccccc"), limit={"a": 1, "b": 2, "c": 1}, k=3),
+    tr.oracles.Path(np.arange(12) // 2, np.arange(12) // 2 + 1, source=0, target=6),
+    tr.oracles.SpanningTree(u=np.arange(12) // 2, v=np.arange(12) // 2 + 1),
+    tr.oracles.Matching(*np.divmod(np.arange(12), 3), perfect=False),
     first_two,
 ]
 
 
 @pytest.mark.parametrize(
-    "oracle", ORACLES, ids=["promotions", "knapsack", "partition", "limits", "own"]
+    "oracle",
+    ORACLES,
+    ids=["promotions", "knapsack", "partition", "limits", "path", "tree", "matching", "own"],
 )
 def test_a_saved_session_of_sets_continues_bit_for_bit(oracle, tmp_path):
     path = tmp_path / "session.npz"

@@ -89,6 +89,146 @@ def test_knapsack(instance, budget, data):
     )
 
 
+PAIRS = list(itertools.combinations(range(6), 2))  # edges of 6 nodes, which lead upwards
+SQUARE = list(itertools.product(range(4), range(4)))
+
+
+def is_path(edges):
+    """From 0 to 5; in the order of their tails edges that lead upwards make one or no path."""
+    return (
+        len(edges) > 0
+        and edges[0][0] == 0
+        and edges[-1][1] == 5
+        and all(a[1] == b[0] for a, b in itertools.pairwise(edges))
+    )
+
+
+def is_tree(edges):
+    joined = {node: {node} for node in range(6)}
+    for a, b in edges:
+        if joined[a] is joined[b]:
+            return False
+        joined[a] |= joined[b]
+        for node in joined[a]:
+            joined[node] = joined[a]
+    return len(edges) == 5
+
+
+def is_matching(edges, perfect):
+    lefts, rights = {a for a, _ in edges}, {b for _, b in edges}
+    return len(lefts) == len(rights) == len(edges) and (len(edges) == 4 or not perfect)
+
+
+@st.composite
+def graphs(draw, pairs, most):
+    """Scores, a mask and edges, some parallel, all nodes among them."""
+    extra = draw(st.lists(st.sampled_from(pairs), min_size=3, max_size=most))
+    edges = sorted([*draw(st.permutations(pairs))[:most], *extra])
+    scores = np.array(draw(st.lists(scores_of, min_size=len(edges), max_size=len(edges))))
+    mask = draw(
+        st.lists(
+            st.sampled_from([True, True, True, False]), min_size=len(edges), max_size=len(edges)
+        )
+    )
+    return edges, scores, np.array(mask)
+
+
+def check_edges(make, edges, scores, mask, admissible):
+    """Of names of nodes only equality counts. A graph without any set is refused at once."""
+    a, b = np.array(edges).T
+
+    def of_arms(arms):
+        return admissible([edges[i] for i in arms])
+
+    try:
+        oracle = make(a, b)
+    except ValueError as error:
+        assert "admit more" in str(error) or "not a node" in str(error)
+        assert best_by_enumeration(scores, np.ones(len(edges), dtype=bool), of_arms) is None
+        return
+    check(oracle, scores, mask, of_arms)
+    sets = [
+        s
+        for n in range(len(edges) + 1)
+        for s in itertools.combinations(range(len(edges)), n)
+        if of_arms(s)
+    ]
+    assert oracle.size == max(map(len, sets))
+
+
+@given(graphs(PAIRS, 5))
+@settings(max_examples=60, deadline=None)
+def test_paths(graph):
+    check_edges(lambda a, b: tr.oracles.Path(a, b, source=0, target=5), *graph, is_path)
+
+
+@given(graphs(PAIRS, 6))
+@settings(max_examples=60, deadline=None)
+def test_spanning_trees(graph):
+    edges = [*graph[0], (0, 5)]
+    if {node for edge in edges for node in edge} != set(range(6)):
+        return
+    scores, mask = np.append(graph[1], 0.0), np.append(graph[2], True)
+    check_edges(tr.oracles.SpanningTree, edges, scores, mask, is_tree)
+
+
+@pytest.mark.parametrize("perfect", [True, False])
+def test_matchings(perfect):
+    @given(graphs(SQUARE, 6))
+    @settings(max_examples=60, deadline=None)
+    def matches(graph):
+        edges = graph[0]
+        if {a for a, _ in edges} != set(range(4)) or {b for _, b in edges} != set(range(4)):
+            return
+        a, b = np.array(edges).T
+        check_edges(
+            lambda a, b: tr.oracles.Matching(a, b, perfect=perfect),
+            edges,
+            graph[1],
+            graph[2],
+            lambda s: is_matching(s, perfect),
+        ) if perfect else check(
+            tr.oracles.Matching(a, b, perfect=False),
+            graph[1],
+            graph[2],
+            lambda s: is_matching([edges[i] for i in s], False),
+        )
+
+    matches()
+
+
+def test_whole_graphs_of_6_nodes_and_4_by_4_against_all_sets(rng):
+    trees = [s for s in itertools.combinations(PAIRS, 5) if is_tree(s)]
+    paths = [s for n in range(1, 6) for s in itertools.combinations(PAIRS, n) if is_path(s)]
+    pairings = [tuple(enumerate(order)) for order in itertools.permutations(range(4))]
+    assert (len(trees), len(paths), len(pairings)) == (6**4, 2**4, 24)
+    a, b = np.array(PAIRS).T
+    for oracle, edges, sets in (
+        (tr.oracles.SpanningTree(a, b), PAIRS, trees),
+        (tr.oracles.Path(a, b, 0, 5), PAIRS, paths),
+        (tr.oracles.Matching(*np.array(SQUARE).T), SQUARE, pairings),
+    ):
+        for _ in range(20):
+            scores = rng.normal(size=len(edges)) - rng.integers(2)
+            found = tuple(edges[i] for i in oracle(scores))
+            place = {edge: i for i, edge in enumerate(edges)}
+            assert tuple(sorted(found)) in sets
+            assert scores[[place[e] for e in found]].sum() == pytest.approx(
+                max(scores[[place[e] for e in s]].sum() for s in sets)
+            )
+
+
+def test_scores_of_zero_and_parallel_edges_are_edges():
+    """A sparse matrix would forget the first and add up the second."""
+    tree = tr.oracles.SpanningTree(u=[0, 0, 1], v=[1, 1, 2])
+    assert tree([0.0, 0.0, 0.0]).tolist() == [0, 2]
+    assert tree([-1.0, 2.0, 0.0]).tolist() == [1, 2]
+    pairs = tr.oracles.Matching(left=[0, 0, 7], right=[3, 3, 5])
+    assert pairs([1.0, 1.0, 0.0]).tolist() == [0, 2]
+    path = tr.oracles.Path(tail=[10, 10, 20], head=[20, 20, 30], source=10, target=30)
+    assert path([-2.0, -1.0, -1.0]).tolist() == [1, 2] and path.size == 2
+
+
 def test_a_knapsack_that_rounding_would_miss():
     """0.1 + 0.2 exceeds 0.3 by one rounding."""
     assert tr.oracles.Knapsack(costs=[0.1, 0.2, 0.3], budget=0.3)([1.0, 1.0, 1.5]).tolist() == [
@@ -204,6 +344,18 @@ def test_any_callable_is_an_oracle_and_its_answer_is_checked():
             ),
         ),
         ("budget", lambda: tr.oracles.Knapsack(costs=[1.0], budget=-1)),
+        ("a cycle before node 1", lambda: tr.oracles.Path([0, 1, 2, 2], [1, 2, 1, 3], 0, 3)),
+        ("target = 9 is not a node", lambda: tr.oracles.Path([0], [1], 0, 9)),
+        ("source = 0 is the target as well", lambda: tr.oracles.Path([0], [1], 0, 0)),
+        ("no path leads from source = 1", lambda: tr.oracles.Path([0], [1], 1, 0)),
+        ("tail and head have 2 and 1", lambda: tr.oracles.Path([0, 1], [1], 0, 1)),
+        ("u has type float64", lambda: tr.oracles.SpanningTree([0.5], [1])),
+        ("do not connect all 4 nodes", lambda: tr.oracles.SpanningTree([0, 2], [1, 3])),
+        ("match only 2 of 3 nodes", lambda: tr.oracles.Matching([0, 1, 2, 2], [0, 0, 1, 2])),
+        (
+            "one for each entry of tail",
+            lambda: tr.oracles.Path([0], [1], 0, 1)([1.0, 2.0]),
+        ),
         (
             "limit names no number for category 'b'",
             lambda: tr.oracles.Partition(categories=["a", "b"], limit={"a": 1}, k=1),

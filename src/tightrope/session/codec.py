@@ -258,7 +258,15 @@ def describe_oracle(oracle: Any) -> tuple[dict[str, object] | str, dict[str, np.
 
 ORACLES: JsonObject = {
     cls.__name__: cls
-    for cls in (oracles.TopK, oracles.Partition, oracles.Knapsack, oracles.Promotions)
+    for cls in (
+        oracles.TopK,
+        oracles.Partition,
+        oracles.Knapsack,
+        oracles.Promotions,
+        oracles.Path,
+        oracles.SpanningTree,
+        oracles.Matching,
+    )
 }
 
 

@@ -24,7 +24,16 @@ from ..core.types import Oracle
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Assignment", "Knapsack", "Partition", "Promotions", "TopK"]
+__all__ = [
+    "Assignment",
+    "Knapsack",
+    "Matching",
+    "Partition",
+    "Path",
+    "Promotions",
+    "SpanningTree",
+    "TopK",
+]
 
 # How policies and problems ask any oracle: one form of scores, masks and answers.
 
@@ -172,6 +181,22 @@ def eligible_scores(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.n
         return values, np.arange(values.size)
     arms = np.flatnonzero(mask_of(eligible, values.shape))
     return values[arms], arms
+
+
+def finite_scores(
+    scores: ArrayLike, eligible: ArrayLike | None, listed: np.ndarray, name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the eligible arms, one for each entry of what is listed under this name."""
+    if np.shape(scores) != listed.shape:
+        raise ValueError(
+            f"scores has shape {np.shape(scores)}, but must be {listed.shape}, one for each entry "
+            f"of {name}."
+        )
+    values, arms = eligible_scores(scores, eligible)
+    if not np.isfinite(values).all():
+        worst = int(np.argmax(~np.isfinite(values)))
+        raise ValueError(f"scores[{arms[worst]}] = {values[worst]:g} is not a finite number.")
+    return values, arms
 
 
 def mask_of(eligible: ArrayLike, *shapes: tuple[int, ...]) -> np.ndarray:
@@ -392,15 +417,7 @@ class Knapsack:
         return max(1, int((np.cumsum(np.sort(self.costs)) <= self.budget * (1 + SLACK)).sum()))
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
-        if np.shape(scores) != self.costs.shape:
-            raise ValueError(
-                f"scores has shape {np.shape(scores)}, but must be {self.costs.shape}, one for "
-                "each entry of costs."
-            )
-        values, arms = eligible_scores(scores, eligible)
-        if not np.isfinite(values).all():
-            worst = int(np.argmax(~np.isfinite(values)))
-            raise ValueError(f"scores[{arms[worst]}] = {values[worst]:g} is not a finite number.")
+        values, arms = finite_scores(scores, eligible, self.costs, "costs")
         most = self.budget * (1 + SLACK)
         useful = (values > 0) & (self.costs[arms] <= most)
         values, arms = values[useful], arms[useful]
@@ -1079,6 +1096,271 @@ def augment(room, length):
                     mover[j, m], gain[j, m] = user, change
             j = i
     return -1
+
+
+# Arms that are the edges of a graph: paths, spanning trees and matchings. Nodes have any whole
+# numbers as names.
+
+
+def edges_of(**ends: Any) -> tuple[list[np.ndarray], np.ndarray]:
+    """Both ends of every edge as given, and their nodes by place in the sorted list of all, (2,
+    E)."""
+    arrays = []
+    for name, value in ends.items():
+        array = checks.entries(name, value, "an array of node numbers").copy()
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"{name} has type {array.dtype} and shape {array.shape}, but must be whole numbers "
+                "of shape (E,), one for each edge."
+            )
+        arrays.append(array)
+    if arrays[0].size != arrays[1].size:
+        raise ValueError(
+            f"{' and '.join(ends)} have {arrays[0].size} and {arrays[1].size} entries, but must "
+            "have one for each edge."
+        )
+    return arrays, np.stack(arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The path of largest total score between two nodes of a directed graph without cycles; its
+    arms are the edges. O(V + E) a call, 1 ms with 1,700 edges.
+
+    Scores may have any sign; give costs as negative rewards. Returns arms in the order of the path.
+    A graph with a cycle is refused: there the best path is as hard to find as a travelling
+    salesman's tour.
+
+    Parameters
+    ----------
+    tail : (E,) array of int
+        The node from which each edge leads.
+    head : (E,) array of int
+        The node to which each edge leads.
+    source : int
+        The node at which paths begin.
+    target : int
+        The node at which they end.
+    """
+
+    tail: Any  # ArrayLike; kept as an array
+    head: Any
+    source: int
+    target: int
+    blocks = 1
+
+    def __post_init__(self) -> None:
+        (tail, head), ends = edges_of(tail=self.tail, head=self.head)
+        names, places = np.unique(ends, return_inverse=True)
+        begin, end = (
+            checks.integer(name, value)
+            for name, value in (("source", self.source), ("target", self.target))
+        )
+        for name, value in (("source", begin), ("target", end)):
+            if value not in names:
+                raise ValueError(f"{name} = {value} is not a node of any edge; give one that is.")
+        if begin == end:
+            raise ValueError(f"source = {begin} is the target as well; give two nodes.")
+        starts, stops = places.reshape(2, -1)
+        order = edges_in_order(starts, stops, names)
+        for name, given in (
+            ("tail", tail),
+            ("head", head),
+            ("source", begin),
+            ("target", end),
+            ("_edges", np.stack([order, starts[order], stops[order]])),
+            ("_tails", starts),
+            ("_ends", np.searchsorted(names, [begin, end])),
+            ("_nodes", names.size),
+        ):
+            object.__setattr__(self, name, given)
+        object.__setattr__(self, "_size", len(self(np.ones(tail.size))))
+
+    __repr__ = checks.in_one_line
+
+    @property
+    def size(self) -> int:
+        """Arms of the longest path."""
+        return self._size  # type: ignore[attr-defined]
+
+    def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
+        values, arms = finite_scores(scores, eligible, self.tail, "tail")
+        gains = np.full(self.tail.size, -np.inf)
+        gains[arms] = values
+        begin, node = self._ends  # type: ignore[attr-defined]
+        best, last = np.full(self._nodes, -np.inf), np.full(self._nodes, -1)  # type: ignore[attr-defined]
+        best[begin] = 0.0
+        extend_paths(self._edges, gains, best, last)  # type: ignore[attr-defined]
+        if last[node] < 0:
+            raise ValueError(
+                f"no path leads from source = {self.source} to target = {self.target} over "
+                "eligible edges; admit more arms."
+            )
+        path = []
+        while node != begin:
+            path.append(last[node])
+            node = self._tails[last[node]]  # type: ignore[attr-defined]
+        return np.array(path[::-1])
+
+
+@jit
+def extend_paths(edges, gains, best, last):
+    """best[node] <- the most that a path to it gains, last[node] <- its last edge. edges: (3, E)
+    number, tail and head of each, those into a node before those out of it."""
+    for i in range(edges.shape[1]):
+        edge, tail, head = edges[0, i], edges[1, i], edges[2, i]
+        if best[tail] + gains[edge] > best[head]:
+            best[head], last[head] = best[tail] + gains[edge], edge
+
+
+def edges_in_order(tails: np.ndarray, heads: np.ndarray, names: np.ndarray) -> list[int]:
+    """All edges, those into a node before those out of it."""
+    leaving: list[list[int]] = [[] for _ in names]
+    waits = np.bincount(heads, minlength=names.size).tolist()
+    for edge, tail in enumerate(tails.tolist()):
+        leaving[tail].append(edge)
+    ready, order = [node for node in range(names.size) if not waits[node]], []
+    for node in ready:  # which grows
+        order += leaving[node]
+        for edge in leaving[node]:
+            waits[heads[edge]] -= 1
+            if not waits[heads[edge]]:
+                ready.append(int(heads[edge]))
+    if len(order) < tails.size:
+        stuck = next(node for node in range(names.size) if waits[node])
+        raise ValueError(
+            f"tail and head have a cycle before node {names[stuck]}; give edges that lead one way, "
+            "such as those that come nearer to the target."
+        )
+    return order
+
+
+@dataclass(frozen=True, eq=False)
+class SpanningTree:
+    """The spanning tree of largest total score of an undirected graph; its arms are the edges.
+    O(E log E) a call.
+
+    Returns arms by descending score, equal scores by index.
+
+    Parameters
+    ----------
+    u : (E,) array of int
+        One node of each edge.
+    v : (E,) array of int
+        The other node of each edge.
+    """
+
+    u: Any  # ArrayLike; kept as an array
+    v: Any
+    blocks = 1
+
+    def __post_init__(self) -> None:
+        (u, v), ends = edges_of(u=self.u, v=self.v)
+        names, places = np.unique(ends, return_inverse=True)
+        for name, given in (
+            ("u", u),
+            ("v", v),
+            ("_ends", places.reshape(2, -1)),
+            ("size", names.size - 1),
+        ):
+            object.__setattr__(self, name, given)
+        self(np.zeros(u.size))
+
+    __repr__ = checks.in_one_line
+
+    def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
+        values, arms = finite_scores(scores, eligible, self.u, "u")
+        edges = arms[np.argsort(-values, kind="stable")]
+        taken = np.zeros(edges.size, dtype=np.bool_)
+        take_tree(self._ends[:, edges], np.arange(self.size + 1), taken)  # type: ignore[attr-defined]
+        if taken.sum() < self.size:  # type: ignore[attr-defined]
+            raise ValueError(
+                f"eligible edges do not connect all {self.size + 1} nodes; admit more arms."  # type: ignore[attr-defined]
+            )
+        return edges[taken]
+
+
+@jit
+def take_tree(ends, parent, taken):
+    """Kruskal: taken[i] where edge i, ends[:, i], joins what the edges before it leave apart.
+    parent: (V,) each node by itself at first."""
+    for i in range(taken.shape[0]):
+        first, second = root_of(parent, ends[0, i]), root_of(parent, ends[1, i])
+        taken[i] = first != second
+        parent[first] = second
+
+
+@lean
+def root_of(parent, node):
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """The matching of largest total score between two groups of nodes; its arms are the edges, of
+    which no two share a node. .001, .14 and 15 ms with 10, 100 and 500 nodes in either group.
+
+    Returns arms by their left node, possibly none where `perfect` is False.
+
+    Parameters
+    ----------
+    left : (E,) array of int
+        Each edge's node in one group.
+    right : (E,) array of int
+        Each edge's node in the other group, where equal numbers are other nodes.
+    perfect : bool
+        Whether every node of the smaller group is matched, else edges of negative score stay out.
+    """
+
+    left: Any  # ArrayLike; kept as an array
+    right: Any
+    perfect: bool = True
+    blocks = 1
+
+    def __post_init__(self) -> None:
+        (left, right), _ = edges_of(left=self.left, right=self.right)
+        rows, columns = (np.unique(side, return_inverse=True) for side in (left, right))
+        for name, given in (
+            ("left", left),
+            ("right", right),
+            ("perfect", checks.flag("perfect", self.perfect)),
+            ("_places", (rows[1], columns[1])),
+            ("_shape", (rows[0].size, columns[0].size)),
+        ):
+            object.__setattr__(self, name, given)
+        self(np.zeros(left.size))
+
+    __repr__ = checks.in_one_line
+
+    @property
+    def size(self) -> int:
+        """The most arms a set can hold: nodes of the smaller group."""
+        return min(self._shape)  # type: ignore[attr-defined]
+
+    def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
+        from scipy.optimize import linear_sum_assignment  # here, as few need it
+
+        values, arms = finite_scores(scores, eligible, self.left, "left")
+        missing = (
+            -(1.0 + 4.0 * self.size * np.abs(values).max(initial=0.0)) if self.perfect else 0.0
+        )
+        table = np.full(self._shape, missing)  # type: ignore[attr-defined]
+        edges = np.full(table.shape, -1)
+        order = np.lexsort((-arms, values))  # of parallel edges the last one written stays
+        if not self.perfect:
+            order = order[values[order] > 0.0]
+        rows, columns = (side[arms[order]] for side in self._places)  # type: ignore[attr-defined]
+        table[rows, columns], edges[rows, columns] = values[order], arms[order]
+        chosen = edges[linear_sum_assignment(table, maximize=True)]
+        if self.perfect and (chosen < 0).any():
+            raise ValueError(
+                f"eligible edges match only {int((chosen >= 0).sum())} of {self.size} nodes; admit "
+                "more arms, or set perfect=False."
+            )
+        return chosen[chosen >= 0]
 
 
 def __dir__() -> list[str]:

@@ -1,14 +1,16 @@
-"""CombTS: Thompson sampling for sets, with one parameter drawn per round or one per arm.
+"""CombTS: Thompson sampling for sets, with one parameter drawn per round or one per arm, or
+with one normal number for all arms.
 
 When to use it: as C2UCB and PC2UCB; randomization="arm" where arms form large clusters, "round" is
-the textbook posterior draw.
+the textbook posterior draw, "shared" is C2UCB with a width that is drawn.
 Bound: O~(max(d, sqrt(d lam)) sqrt(d k T)) regret for lam >= k and v = "theory" (Takemura & Ito
-2019, Theorems 1 and 2).
+2019, Theorems 1 and 2); none is known here for "shared".
 Source: Takemura & Ito 2019, Algorithm 2. Arm-wise, the score x'theta_i with theta_i ~ N(theta, v^2
-V^-1) is drawn as the one normal N(theta'x, v^2 ||x||^2_{V^-1}) that it is.
+V^-1) is drawn as the one normal N(theta'x, v^2 ||x||^2_{V^-1}) that it is. "shared" draws one z for
+all of them, as Hu, Pan, Huang 2026 do for arms without features.
 Deviations: by default v is `width` times the learned noise and the regression has a constant
 column; as printed with v a number or "theory".
-Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
+Per round: O(N d) round-wise, O(N d^2 / 2) else, and the oracle.
 """
 
 import math
@@ -32,11 +34,12 @@ from .sets import (
     best_set,
     features_of,
     new_state_by_width,
+    normals_of_rounds,
     predictions,
     radius,
 )
 
-ROUND, ARM = 0, 1
+ROUND, ARM, SHARED = 0, 1, 2
 WIDTH = 0.7  # standard deviations of the posterior
 
 
@@ -50,6 +53,7 @@ WIDTH = 0.7  # standard deviations of the posterior
         {"v": 1.0},
         {"v": 1.0, "randomization": "arm"},
         {"v": "theory", "randomization": "arm"},
+        {"randomization": "shared"},
     ),
 )
 class CombTS(LinearSetPolicy):
@@ -59,13 +63,14 @@ class CombTS(LinearSetPolicy):
     ----------
     v : number in [0, inf), or 'theory', or None (from width), default None
         Scale of the posterior; None: `width` times the noise; or "theory": beta_t(delta / (4 N T))
-        arm-wise, beta_t(delta / (4 T)) round-wise, which needs a horizon.
+        arm-wise, beta_t(delta / (4 T)) round-wise, which needs a horizon and is not for "shared".
     width : number in [0, inf), default 0.7
         Of the draw in units of the noise, where v is None.
     lam : number in (0, inf), default 1.0
         Ridge parameter.
-    randomization : 'round' or 'arm', default 'round'
-        "round" (one theta for all arms) or "arm".
+    randomization : 'round', 'arm' or 'shared', default 'round'
+        "round" (one theta for all arms), "arm" (one for each), or "shared" (one normal number z for
+        all arms, in theta'x + v ||x||_{V^-1} z).
     delta : number in (0, 1), default 0.1
         As for C2UCB.
     noise : number in [0, inf), or None (learned), default None
@@ -84,7 +89,9 @@ class CombTS(LinearSetPolicy):
     )
     width: float = real(default=WIDTH, least=0)
     lam: float = real(default=1.0, above=0)
-    randomization: Given[Literal["round", "arm"], int] = choice("round", "arm", default="round")
+    randomization: Given[Literal["round", "arm", "shared"], int] = choice(
+        "round", "arm", "shared", default="round"
+    )
     delta: float = real(default=0.1, above=0, below=1)
     noise: Given[float | None, float] = real(default=None, least=0, none="learned")
     theta_bound: float = real(default=1.0, least=0)
@@ -92,6 +99,11 @@ class CombTS(LinearSetPolicy):
     intercept: Given[bool | None, int] = flag(default=None, none="where v is")
 
     def init(self, arms):
+        if self.v < 0 and self.randomization == SHARED:
+            raise ValueError(
+                'v = "theory" has no theorem for randomization = "shared"; pass a number for v, or '
+                "leave it out."
+            )
         if self.v < 0 and arms.horizon is None:
             raise ValueError(
                 "v = 'theory' needs the number of rounds; pass horizon=T, or a number for v."
@@ -106,7 +118,8 @@ class CombTS(LinearSetPolicy):
             )
         else:
             mean, width, solved = predictions(state, context)
-            scores = mean + v_now(self, state, solved) * width * rng.standard_normal(mean.size)
+            z = rng.standard_normal(mean.size if self.randomization == ARM else 1)
+            scores = mean + v_now(self, state, solved) * width * z
         return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
@@ -114,11 +127,13 @@ class CombTS(LinearSetPolicy):
             return round_scoring(state, context, rng, lambda solved: v_now(self, state, solved))
         mean, width, solved = predictions(state, context)
         width *= v_now(self, state, solved)
+        shared = self.randomization == SHARED
+        law = "line" if shared else "normal", mean, width
 
         def draw(draws):
-            return mean + width * rng.standard_normal((draws, mean.size))
+            return mean + width * normals_of_rounds(draws, mean.size, shared, rng)
 
-        return Scoring(mean, width, None, draw, ("normal", mean, width), solved.zero)
+        return Scoring(mean, width, None, draw, law, solved.zero)
 
 
 def v_now(policy, state, solved):

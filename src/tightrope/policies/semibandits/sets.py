@@ -507,9 +507,8 @@ class Scoring(NamedTuple):
     )  # (N,) half-width shown in the explanation, or what computes it where chances need none
     score: np.ndarray | None  # (N,) the certain scores; None: they are drawn
     draw: Callable[[int], np.ndarray] = no_draws  # (draws, N) scores
-    law: tuple[str, np.ndarray, np.ndarray] | None = (
-        None  # name, location and spread of independent scores
-    )
+    # name, location and spread of independent scores, or ("line") of scores that one normal decides
+    law: tuple[str, np.ndarray, np.ndarray] | None = None
     zero: float = 0.0  # what mean, score and law are less of
 
 
@@ -524,7 +523,11 @@ def chances(
     """The chance of every arm to be in the set, exact where it is certain or cheap to integrate,
     else by Monte Carlo; standard errors."""
     N, oracle = scoring.mean.size, state.setting.oracle
-    exact = _exact(state, context, scoring.law) if scoring.law is not None else None
+    exact = None
+    if scoring.law is not None and scoring.law[0] == "line":
+        exact = _exact_on_lines(policy, state, context, scoring, rng)
+    elif scoring.law is not None:
+        exact = _exact(state, context, scoring.law)
     if exact is not None:
         return exact, np.zeros(N)
     if scoring.score is not None and not policy.ties:
@@ -666,6 +669,47 @@ def _exact(
     return probability
 
 
+MOST_CROSSINGS = 500  # of scores that are lines, between which the oracle is asked
+
+
+def _exact_on_lines(
+    policy: Any,
+    state: RidgeSetState | CountState,
+    context: Context,
+    scoring: Scoring,
+    rng: np.random.Generator,
+) -> np.ndarray | None:
+    """Chances where scores are mean + width z with one normal z for all arms and the set depends on
+    their order only, which changes where two lines cross."""
+    _, mean, width = scoring.law  # type: ignore[misc]
+    first, second = np.triu_indices(mean.size, 1)
+    apart = width[second] - width[first]
+    crossing = apart != 0.0
+    by_order = isinstance(state.setting.oracle, (TopK, Partition)) and not policy.ties
+    if not by_order or crossing.sum() > MOST_CROSSINGS:
+        return None
+    cuts = (mean[first] - mean[second])[crossing] / apart[crossing]
+    share = np.concatenate([[0.0], np.sort(scipy.special.ndtr(cuts)), [1.0]])
+    middle = scipy.special.ndtri((share[1:] + share[:-1]) / 2)
+    probability = np.zeros(mean.size)
+    for z, weight in zip(middle, np.diff(share), strict=True):
+        if weight > 0.0 and math.isfinite(z):
+            scores = mean + width * z
+            probability[best_set(state, context, scores, 0, rng, scoring.zero)] += weight
+    return np.minimum(probability, 1.0)
+
+
+def normals_of_rounds(
+    draws: int, number: int, shared: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """(draws, number) normal numbers, or (draws, 1) where a round has one for all arms: then one of
+    each of as many equally likely strata, so that a share of them is off by the number of strata in
+    which the set changes, over draws, at most."""
+    if not shared or draws == 1:
+        return rng.standard_normal((draws, 1 if shared else number))
+    return scipy.special.ndtri((np.arange(draws) + rng.random(draws)) / draws)[:, None]
+
+
 # The base of policies that choose sets by counts: the state, arms that were never seen, verbs that
 # are the same for all.
 
@@ -685,11 +729,11 @@ def unseen_first(state: CountState, index: np.ndarray) -> np.ndarray:
     """Scores with which an oracle takes as many arms without a reward as a set can hold, and beside
     them the largest indices.
 
-    index: (N,), read where an arm has been seen. One unseen arm more outweighs all that the other
-    arms of two sets can differ by.
+    index: (.., N), read where an arm has been seen. One unseen arm more outweighs all that the
+    other arms of two sets can differ by.
     """
     tried = state.counts.pulls > 0
-    largest = np.abs(index[tried]).max(initial=0.0)
+    largest = np.abs(index[..., tried]).max(axis=-1, initial=0.0, keepdims=True)
     return np.where(tried, index, 1.0 + 2.0 * state.setting.size * largest)
 
 
