@@ -154,6 +154,7 @@ def rules() -> dict[str, Any]:
         tr.LinGapE,
         tr.LinGame,
         tr.FrankWolfeSampling,
+        tr.LazyTrackAndStop,
         tr.XYStatic,
         tr.XYAdaptive,
         tr.RAGE,

@@ -29,6 +29,7 @@ from .policies.conservative.safe import Safe, SafePromises, SafeSegments
 from .policies.conservative.safesets import SafeSets
 from .policies.explore import Explore
 from .policies.identification.frankwolfesampling import FrankWolfeSampling
+from .policies.identification.lazytrackandstop import LazyTrackAndStop
 from .policies.identification.lingame import LinGame
 from .policies.identification.lingape import LinGapE
 from .policies.identification.p1rage import P1RAGE
@@ -117,6 +118,7 @@ __all__ = [
     "Identification",
     "Interrupted",
     "Journal",
+    "LazyTrackAndStop",
     "LeastLipschitz",
     "LinEpsilonGreedy",
     "LinGame",
