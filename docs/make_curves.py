@@ -155,6 +155,7 @@ def rules() -> dict[str, Any]:
         tr.LinGame,
         tr.FrankWolfeSampling,
         tr.LazyTrackAndStop,
+        tr.PEPS,
         tr.XYStatic,
         tr.XYAdaptive,
         tr.RAGE,

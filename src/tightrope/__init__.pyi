@@ -15,15 +15,7 @@ from .policies.classic.gaussianthompson import GaussianThompson
 from .policies.classic.klucb import KLUCB
 from .policies.classic.robustucb import RobustUCB
 from .policies.classic.ucb import UCB
-from .policies.conservative.conservative import (
-    CLUCB,
-    CLUCB2,
-    CLUCB2T,
-    CUCB,
-    CUCB2,
-    CUCB2T,
-    Conservative,
-)
+from .policies.conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
 from .policies.conservative.promises import Promise
 from .policies.conservative.safe import Safe, SafePromises, SafeSegments
 from .policies.conservative.safesets import SafeSets
@@ -32,7 +24,9 @@ from .policies.identification.frankwolfesampling import FrankWolfeSampling
 from .policies.identification.lazytrackandstop import LazyTrackAndStop
 from .policies.identification.lingame import LinGame
 from .policies.identification.lingape import LinGapE
+from .policies.identification.odlinbai import ODLinBAI
 from .policies.identification.p1rage import P1RAGE
+from .policies.identification.peps import PEPS
 from .policies.identification.rage import RAGE
 from .policies.identification.sequentialhalving import SequentialHalving
 from .policies.identification.toptwothompson import TopTwoThompson
@@ -95,6 +89,7 @@ __all__ = [
     "OSLB",
     "P1RAGE",
     "PC2UCB",
+    "PEPS",
     "RAGE",
     "UCB",
     "BetaThompson",
@@ -128,6 +123,7 @@ __all__ = [
     "LinUCB",
     "LogisticTS",
     "LowerBound",
+    "ODLinBAI",
     "PairedComparison",
     "Plan",
     "Promise",

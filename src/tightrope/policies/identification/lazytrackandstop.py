@@ -119,8 +119,8 @@ class LazyTrackAndStop(Certifying):
         matrix: Finite  # (d, d) A
         shifted: Scratch  # (d, d)
         factor: Scratch  # (d, d)
-        # (1,) with `floor` c, `next_plan` (when new proportions are due), `forced` (whether the next
-        # pull is) and `forced_pulls`
+        # (1,) with `floor` c, `next_plan` (when new proportions are due), `forced` (whether the
+        # next pull is) and `forced_pulls`
         answer: OwnAnswer
 
     def init(self, arms):
