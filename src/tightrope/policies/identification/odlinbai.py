@@ -37,12 +37,11 @@ from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.counts import argmax, one_hot
 from ...numerics.linalg import cholesky, inner, solve_lower, solve_lower_transposed
-from ...solvers.programs import Workspace, design_kernel, new_workspace, thin
+from ...solvers.programs import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, thin
 from .models import checked_features, coordinates
 from .stopping import Answering, error_estimate, new_answer, report
 
 ACCURACY = 0.001  # of the designs
-MOST_ITERATIONS = 20_000
 LEAST_SHARE = 1e-6  # smaller shares of a design are dropped
 ABSENT = 1e-9  # of the largest arm: a smaller part outside the span counts as none
 OwnAnswer: TypeAlias = Annotated[
