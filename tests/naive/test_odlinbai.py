@@ -9,8 +9,11 @@ import pytest
 import tightrope as tr
 from standard import unit_rows
 from tiers import thorough
+from tightrope.pages import identification_sentence
 from tightrope.policies.identification.odlinbai import ACCURACY
+from tightrope.results import rounds_summary
 from tightrope.solvers.programs import optimal_design
+from tightrope_service.board_view import recommendation
 
 
 def soare(d, angle):
@@ -115,6 +118,25 @@ def test_it_errs_as_often_as_measured():
         share = 1 - found.correct["ODLinBAI"].mean()
         error = math.sqrt(wrong * (1 - wrong) * (1 / 1000 + 1 / 300))
         assert abs(share - wrong) < 4 * error, (pool, share)
+
+
+def test_its_answer_is_the_best_by_the_plan_and_never_certified():
+    X = ARMS["plane"]
+    problem, policy = tr.problems.Linear(X, X[3], noise=0.1), tr.ODLinBAI(budget=40)
+    found = tr.identify(problem, {"x": policy, "y": tr.LinGapE(noise=0.1)}, replications=2)
+    assert "x 2/2 best by the plan, y 2/2 certified" in repr(found)
+    assert {row[0]: row[-1] for row in rounds_summary(found).rows}["x"] == "by the plan"
+    assert "x named a right arm in 2 and ended its plan in 2" in identification_sentence(found)
+    session = tr.Session(policy, arms=X)
+    assert session.recommend()["status"] == "not certified yet"
+    while not session.stopped:
+        session.update(session.select(), 0.0)
+    told = session.recommend()
+    assert told["status"] == "best by the plan" and told["gap_bound"] == math.inf
+    assert session.decide().reason.endswith("best by the plan")
+    spec, identified = None, {"arm": "a", "gap_bound": None, "samples_remaining": 0.0}
+    [words] = recommendation(spec, identified | {"status": told["status"]}, "running")
+    assert "best by the plan" in words and "nothing is certified" in words
 
 
 def test_too_few_samples_are_refused():

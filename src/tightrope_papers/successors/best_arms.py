@@ -62,18 +62,20 @@ def around_45_degrees(K: int, rng: np.random.Generator) -> Linear:
 
 
 def line_up(delta: float, size: float, *, pairs: bool) -> dict[str, Policy]:
-    """pairs: with RAGE, whose design is for all pairs of arms, and the learner with a row for
-    every answer."""
+    """pairs: with those whose round or design looks at all pairs of arms."""
     told = {"delta": delta, "theta_bound": size, "union": False}
-    few = {"LinGame": p.LinGame(**told), ELIMINATION: p.RAGE(delta=delta)} if pairs else {}
+    few = {
+        FRANK_WOLFE: p.FrankWolfeSampling(**told),
+        "LinGame": p.LinGame(**told),
+        ELIMINATION: p.RAGE(delta=delta),
+    }
     return {
         TRACKING: p.LazyTrackAndStop(delta=delta),
         "tracking the last": p.LazyTrackAndStop(delta=delta, tracking="last"),
         "heuristic threshold": p.LazyTrackAndStop(delta=delta, threshold="heuristic"),
         DRAWS: p.PEPS(delta=delta, theta_bound=size),
         GAPS: p.LinGapE(**told),
-        FRANK_WOLFE: p.FrankWolfeSampling(**told),
-    } | few
+    } | (few if pairs else {})
 
 
 def with_samples(budget: int) -> dict[str, Policy]:

@@ -52,7 +52,7 @@ OwnAnswer: TypeAlias = Annotated[
 @policy(
     "features",
     paper="Yang, Tan 2022",
-    stops=True,
+    stops="plan",
     examples=({"budget": 200}, {"budget": 200, "pool": False, "noise": 0.3}),
 )
 class ODLinBAI(Answering):
