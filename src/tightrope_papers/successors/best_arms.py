@@ -62,20 +62,23 @@ def around_45_degrees(K: int, rng: np.random.Generator) -> Linear:
 
 
 def line_up(delta: float, size: float, *, pairs: bool) -> dict[str, Policy]:
-    """pairs: with those whose round or design looks at all pairs of arms."""
+    """pairs: with those whose round or design looks at all pairs of arms, instead of other forms of
+    tracking."""
     told = {"delta": delta, "theta_bound": size, "union": False}
-    few = {
+    own: dict[str, Policy] = {
+        "tracking the last": p.LazyTrackAndStop(delta=delta, tracking="last"),
+        "heuristic threshold": p.LazyTrackAndStop(delta=delta, threshold="heuristic"),
+    }
+    few: dict[str, Policy] = {
         FRANK_WOLFE: p.FrankWolfeSampling(**told),
         "LinGame": p.LinGame(**told),
         ELIMINATION: p.RAGE(delta=delta),
     }
     return {
         TRACKING: p.LazyTrackAndStop(delta=delta),
-        "tracking the last": p.LazyTrackAndStop(delta=delta, tracking="last"),
-        "heuristic threshold": p.LazyTrackAndStop(delta=delta, threshold="heuristic"),
         DRAWS: p.PEPS(delta=delta, theta_bound=size),
         GAPS: p.LinGapE(**told),
-    } | (few if pairs else {})
+    } | (few if pairs else own)
 
 
 def with_samples(budget: int) -> dict[str, Policy]:
@@ -96,7 +99,7 @@ class BestArmRuns(NamedTuple):
 
 def data(run: Run) -> BestArmRuns:
     n, runs, dimensions = run.at(
-        smoke=(60, 3, (2,)), laptop=(1_000, 20, (2, 6)), paper=(1_000, 200, (2, 4, 6, 8, 10))
+        smoke=(60, 3, (2,)), laptop=(1_000, 20, (6,)), paper=(1_000, 200, (2, 4, 6, 8, 10))
     )
     rng = generator(run.seed, 51)
     worlds = [many_arms(n, rng) for _ in range(runs)]
@@ -110,9 +113,9 @@ def data(run: Run) -> BestArmRuns:
             f"soare-{d}",
             soare(d, 0.1, 2.0),
             line_up(0.01, 2.0, pairs=True),
-            replications=run.at(smoke=2, laptop=40, paper=400),
+            replications=run.at(smoke=2, laptop=10, paper=400),
         )
-    runs = run.at(smoke=3, laptop=100, paper=2_000)
+    runs = run.at(smoke=3, laptop=60, paper=2_000)
     draws = {
         "Soare, angle .5": run.identify(
             "draws-soare", soare(2, 0.5, 1.0), line_up(0.05, 1.0, pairs=True), replications=runs
@@ -132,14 +135,14 @@ def data(run: Run) -> BestArmRuns:
             f"right-{rounds}",
             soare(2, 0.1, 1.0),
             same,
-            replications=run.at(smoke=4, laptop=600, paper=4_000),
+            replications=run.at(smoke=4, laptop=400, paper=4_000),
             budget=rounds,
         )
         for rounds in run.at(
-            smoke=(50, 100), laptop=(200, 500, 1_000, 2_000), paper=(200, 500, 1_000, 2_000, 5_000)
+            smoke=(50, 100), laptop=(200, 1_000), paper=(200, 500, 1_000, 2_000, 5_000)
         )
     }
-    runs = run.at(smoke=4, laptop=500, paper=10_000)
+    runs = run.at(smoke=4, laptop=200, paper=10_000)
     budget = {}
     for K, numbers in ((20, (50, 100)), (100, (150, 400))):
         for number in numbers:
@@ -150,7 +153,7 @@ def data(run: Run) -> BestArmRuns:
     budget["Soare, d = 8", 400] = run.identify(
         "plane-soare", soare(8, 0.3, 2.0), with_samples(400), replications=runs, budget=400
     )
-    count = run.at(smoke=20, laptop=2_000, paper=20_000)
+    count = run.at(smoke=20, laptop=1_000, paper=20_000)
     sound = {
         TRACKING: p.LazyTrackAndStop(delta=DELTA),
         "heuristic threshold": p.LazyTrackAndStop(delta=DELTA, threshold="heuristic"),
