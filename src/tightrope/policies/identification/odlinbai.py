@@ -2,10 +2,9 @@
 every phase.
 
 When to use it: features, a number of samples that is given, and no need of a certificate.
-Guarantee: for pool=False, noise of scale 1 and any theta, the named arm is wrong with a probability
-whose exponent is -m / (32 H), m about T / log2(d), where H = max i / gap_i^2 runs over the d
-smallest gaps only; no method has a better exponent but for constants (the source's abstract; its
-constants were not seen). Nothing is certified.
+Guarantee: for pool=False the exponent of the error depends on the d smallest gaps only, by H = max
+i / gap_i^2, and no method has a better one but for constants (the source's abstract; its constants
+were not seen). Nothing is certified.
 Source: Yang, Tan 2022, "Minimax optimal fixed-budget best arm identification in linear bandits",
 OD-LinBAI.
 Deviations: pool=True estimates from the samples of all phases, which the theorem does not know and
