@@ -161,6 +161,8 @@ def rules() -> dict[str, Any]:
         tr.LinGapE,
         tr.LinGame,
         tr.FrankWolfeSampling,
+        tr.LazyTrackAndStop,
+        tr.PEPS,
         tr.XYStatic,
         tr.XYAdaptive,
         tr.RAGE,

@@ -134,6 +134,7 @@ DRAWING = {
     "PC2UCB",
     "LinMED",
 }
+ENDS = {False: "no", True: "yes, with a certificate", "plan": "yes, when its samples are taken"}
 
 
 def ours() -> dict[str, Any]:
@@ -359,8 +360,7 @@ def page(name: str, item: Any) -> str:
     ]
     lines += [f"| plays | {plays} |", f"| cost of a round | {cost(file['Cost'])} |"]
     lines += [
-        f"| ends by itself | "
-        f"{own.get('Ends by itself', 'yes, with a certificate' if item.TRAITS.stops else 'no')} |",
+        f"| ends by itself | {own.get('Ends by itself', ENDS[item.TRAITS.stops])} |",
         f"| paper | {escaped(item.TRAITS.paper)} |",
         "",
     ]

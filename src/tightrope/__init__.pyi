@@ -17,23 +17,18 @@ from .policies.classic.klucb import KLUCB
 from .policies.classic.robustucb import RobustUCB
 from .policies.classic.tsallisinf import TsallisINF
 from .policies.classic.ucb import UCB
-from .policies.conservative.conservative import (
-    CLUCB,
-    CLUCB2,
-    CLUCB2T,
-    CUCB,
-    CUCB2,
-    CUCB2T,
-    Conservative,
-)
+from .policies.conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
 from .policies.conservative.promises import Promise
 from .policies.conservative.safe import Safe, SafePromises, SafeSegments
 from .policies.conservative.safesets import SafeSets
 from .policies.explore import Explore
 from .policies.identification.frankwolfesampling import FrankWolfeSampling
+from .policies.identification.lazytrackandstop import LazyTrackAndStop
 from .policies.identification.lingame import LinGame
 from .policies.identification.lingape import LinGapE
+from .policies.identification.odlinbai import ODLinBAI
 from .policies.identification.p1rage import P1RAGE
+from .policies.identification.peps import PEPS
 from .policies.identification.rage import RAGE
 from .policies.identification.sequentialhalving import SequentialHalving
 from .policies.identification.toptwothompson import TopTwoThompson
@@ -60,15 +55,7 @@ from .policies.semibandits.combgreedy import CombGreedy
 from .policies.semibandits.combklucb import CombKLUCB
 from .policies.semibandits.comblints import CombLinTS
 from .policies.semibandits.comblinucb import CombLinUCB
-from .policies.semibandits.combthompson import (
-    BGCTS,
-    CLSG,
-    CTS3,
-    CTSG,
-    CombThompson,
-    CTSBeta,
-    CTSGaussian,
-)
+from .policies.semibandits.combthompson import BGCTS, CLSG, CTS3, CTSG, CTSBeta, CTSGaussian, CombThompson
 from .policies.semibandits.combts import CombTS
 from .policies.semibandits.combucb1 import CombUCB1
 from .policies.semibandits.escb import ESCB
@@ -110,6 +97,7 @@ __all__ = [
     "OSLB",
     "P1RAGE",
     "PC2UCB",
+    "PEPS",
     "RAGE",
     "UCB",
     "BetaThompson",
@@ -137,6 +125,7 @@ __all__ = [
     "Identification",
     "Interrupted",
     "Journal",
+    "LazyTrackAndStop",
     "LeastLipschitz",
     "LinEpsilonGreedy",
     "LinGame",
@@ -146,6 +135,7 @@ __all__ = [
     "LinUCB",
     "LogisticTS",
     "LowerBound",
+    "ODLinBAI",
     "PairedComparison",
     "Plan",
     "Promise",

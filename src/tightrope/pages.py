@@ -32,7 +32,7 @@ from .plots.figures import (
     support_figure,
     weights_figure,
 )
-from .results import Identification, Result, regret_summary, rounds_summary
+from .results import Identification, Result, ending, regret_summary, rounds_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,7 +254,8 @@ def identification_section(
 def identification_sentence(result: Identification) -> str:
     n = result.replications
     answers = [
-        f"{name} named a right arm in {int(result.correct[name].sum())} and certified it in "
+        f"{name} named a right arm in {int(result.correct[name].sum())} and "
+        f"{'certified it' if ending(result, name) == 'certified' else 'ended its plan'} in "
         f"{int(result.stopped[name].sum())}"
         for name in result.policies
     ]

@@ -249,9 +249,17 @@ def regret_summary(result: "Result") -> Summary:
     )
 
 
+def ending(result: "Identification", name: str) -> str:
+    """What the answer of a policy that has stopped is called."""
+    return "best by the plan" if name in result.settings.get("by plan", ()) else "certified"
+
+
 def rounds_summary(result: "Identification") -> Summary:
     shares = {
-        name: [_share(result.correct[name]), _share(result.stopped[name])]
+        name: [
+            _share(result.correct[name]),
+            _share(result.stopped[name]) if ending(result, name) == "certified" else "by the plan",
+        ]
         for name in result.policies
     }
     n = result.replications
@@ -1025,7 +1033,9 @@ class Identification(ResultByPolicy):
     correct : dict of name to (replications,) array of bool
         Whether the arm's mean is within the policy's epsilon of the best.
     stopped : dict of name to (replications,) array of bool
-        False: max_rounds or the budget ran out, the arm is not certified.
+        False: max_rounds or the budget ran out, the arm is not certified. True for a policy that
+        was given a number of samples (ODLinBAI, SequentialHalving): they are taken, and the arm is
+        the best by its plan, which certifies nothing.
     gap_bound : dict of name to (replications,) array
         With probability 1 - delta the arm is at most that much worse than the best, in units of
         reward.
@@ -1113,7 +1123,7 @@ class Identification(ResultByPolicy):
 
     def __repr__(self) -> str:
         runs = ", ".join(
-            f"{name} {int(self.stopped[name].sum())}/{self.replications} certified"
+            f"{name} {int(self.stopped[name].sum())}/{self.replications} {ending(self, name)}"
             for name in self.policies
         )
         return f"<Identification: {runs}\n {self._leader_and_next()}>"

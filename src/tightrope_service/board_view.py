@@ -140,7 +140,9 @@ def verdict_of(
     known, date = False, "when it will be known cannot be said yet"
     if identified is not None:
         arm, known = identified["arm"], identified["status"] == "certified"
-        if identified["samples_remaining"] is not None:
+        if identified["status"] == "best by the plan":
+            date = "the plan's samples are taken; nothing is certified"
+        elif identified["samples_remaining"] is not None:
             date = f"known after about {two_digits(identified['samples_remaining'])} more rewards"
     elif bounds is not None and history.comparable and history.telling_masks() is None:
         leader = lead.lead_of(history, bounds)
@@ -318,6 +320,10 @@ def recommendation(spec: ExperimentSpec, identified: JsonObject, status: str) ->
         return [
             f"the arm {arm} is the best, as far as the policy was asked to know; its stopping "
             "rule is met, and it is known now"
+        ]
+    if identified["status"] == "best by the plan":
+        return [
+            f"the arm {arm} is the best by the plan, whose samples are taken; nothing is certified"
         ]
     behind = (
         ""

@@ -402,7 +402,7 @@ class Traits:
 
     accepts: tuple[str, ...]
     paper: str
-    stops: bool
+    stops: bool | Literal["plan"]
     compiled: bool
     examples: Examples = ()
     rewards: tuple[float, float] = (-math.inf, math.inf)
@@ -677,7 +677,7 @@ def compiled(policy: Policy) -> bool:
 def policy(
     *accepts: str,
     paper: str,
-    stops: bool = False,
+    stops: bool | Literal["plan"] = False,
     compiled: bool = True,
     public: bool = True,
     examples: Examples = (),
@@ -700,8 +700,9 @@ def policy(
         same every round, with features or without).
     paper : str
         Its source.
-    stops : bool
-        Whether it answers `stopped`, `recommend` and `evidence`.
+    stops : bool or "plan"
+        Whether it answers `stopped`, `recommend` and `evidence`; "plan": it stops when the samples
+        that it was given are taken, and certifies nothing.
     compiled : bool
         False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
     public : bool

@@ -232,6 +232,33 @@ def share_between(low, high):
     return 0.5 * (math.erfc(-high / ROOT_OF_TWO) - math.erfc(-low / ROOT_OF_TWO))
 
 
+MOST_PROPOSALS = 10_000  # at least .76 of them are taken; numbers that are none never are
+LONG_TAIL = 30.0  # beyond it four terms of the tail's series are exact to 1e-9, and erfc nears 0
+
+
+@lean
+def log_tail(x):
+    """ln P(N(0, 1) > x) for x >= 0."""
+    if x < LONG_TAIL:
+        return math.log(0.5 * math.erfc(x / ROOT_OF_TWO))
+    y = 1.0 / (x * x)
+    series = math.log1p(y * (-1.0 + y * (3.0 - 15.0 * y)))
+    return series - 0.5 * x * x - math.log(x * math.sqrt(2.0 * math.pi))
+
+
+@lean
+def normal_above(least, rng):
+    """A standard normal, given that it is above a number >= 0: exponential proposals (Robert
+    1995)."""
+    rate = 0.5 * (least + math.sqrt(least * least + 4.0))
+    x = least
+    for _ in range(MOST_PROPOSALS):
+        x = least - math.log(1.0 - rng.random()) / rate
+        if rng.random() <= math.exp(-0.5 * (x - rate) * (x - rate)):
+            break
+    return x
+
+
 def chance_among_independent(
     mean: np.ndarray,
     deviation: np.ndarray,

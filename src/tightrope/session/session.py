@@ -116,7 +116,12 @@ from .rounds import (
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
 PLAIN_ROUND = CheckedRound(PLAIN, None, False)  # a round like any other
 UNMEASURED = math.nan, math.nan, None
-CERTIFIED = ("not certified yet", "certified")
+# By how a policy stops: before it does, once it has, and why its answer is played then.
+STATUS = {
+    False: (),
+    True: ("not certified yet", "certified", "the certified answer"),
+    "plan": ("not certified yet", "best by the plan", "best by the plan"),
+}
 PER_ARM = {  # what explanations say arm by arm
     "mean",
     "width",
@@ -354,7 +359,7 @@ class Session:
             if self.catalogue
             else f"{self.arms.number:,} arm{'s' if self.arms.number != 1 else ''}",
             *([] if form is None else [form]),
-            *([] if not self._stops else [CERTIFIED[self._agent.stopped()]]),
+            *([] if not self._stops else [STATUS[self._stops][self._agent.stopped()]]),
         ]
         return f"<Session: {', '.join(parts)}\n {self._leader_and_next()}>"
 
@@ -1409,18 +1414,19 @@ class Session:
         Returns
         -------
         dict of str to value
-            "arm"; "status": "certified" or "not certified yet"; "gap_bound": with probability 1 -
-            delta the arm is at most that much worse than the best, where rewards are bounded no
-            more than they differ; "error": the estimated probability that it is worse by more than
-            epsilon; "samples_remaining": a forecast; "samples_range": the lowest and highest of it,
-            for leads two standard errors larger and smaller than estimated.
+            "arm"; "status": "certified", "not certified yet", or "best by the plan" where a policy
+            has taken the samples that it was given, and certifies nothing; "gap_bound": with
+            probability 1 - delta the arm is at most that much worse than the best, where rewards
+            are bounded no more than they differ; "error": the estimated probability that it is
+            worse by more than epsilon; "samples_remaining": a forecast; "samples_range": the lowest
+            and highest of it, for leads two standard errors larger and smaller than estimated.
 
         Raises
         ------
         ValueError
             For policies that do not identify.
         """
-        status = CERTIFIED[self.stopped]  # raises where nothing can be named
+        status = STATUS[self._stops][self.stopped]  # raises where nothing can be named
         report = dict(evidence(self.policy, copied(self.state)))
         if self._least is not None and self._most is not None:
             report["gap_bound"] = min(report["gap_bound"], self._most - self._least)
@@ -1813,7 +1819,9 @@ class Session:
             name, waiting = tuple(map(called, action.tolist())), set(action.tolist())
             p, error, arm = for_each(p, action), for_each(error, action), locked(action)
         words = (
-            f"{name}: the certified answer" if choice.certified else reason(choice.event, name, p)
+            f"{name}: {STATUS[self._stops][2]}"
+            if choice.certified
+            else reason(choice.event, name, p)
         )
         moment = self._time() if self._timed else None
         if moment is not None and self._book.last is not None:  # the clock may have gone back

@@ -624,7 +624,11 @@ def identify(
         replications,
         8 * len(chosen) * (worlds[0].arms.number + len(ANSWERS)),
     )
-    settings = _settings(worlds, chosen, seed) | {"max_rounds": max_rounds, "budget": budget}
+    settings = _settings(worlds, chosen, seed) | {
+        "max_rounds": max_rounds,
+        "budget": budget,
+        "by plan": [name for name, item in chosen.items() if type(item[0]).TRAITS.stops == "plan"],
+    }
     experiment = UntilStop(worlds, chosen, limit, seed, budget is None)
     with showing(progress, "identify", known=budget is not None) as advance:
         outcome = run_experiment(

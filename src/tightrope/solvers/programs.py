@@ -144,6 +144,7 @@ def minimal_combination(features, y) -> Combination:
 
 GAP = 1e-3  # relative distance of value and bound at which the iteration ends
 MOST_ITERATIONS = 20_000
+THIN = 1e-9  # entries of the table that count as zero
 LEAST_SHARE = 1e-9  # keeps A regular where no direction needs an arm
 
 
@@ -256,6 +257,48 @@ def design_kernel(features, directions, wanted, work, gap, most):
         for m in range(M):
             work.stakes[m] /= total
     return value, bound
+
+
+@lean
+def thin(features, shares, table, basis):
+    """Move shares of the arms without changing sum_a shares_a x_a x_a', until at most d (d + 1) / 2
+    of them are above 0 (Caratheodory). O(K d^4).
+
+    table: (d (d + 1) / 2, K) scratch. basis: (d (d + 1) / 2,) scratch.
+    """
+    K, d = features.shape
+    row = 0
+    for p in range(d):
+        for q in range(p + 1):
+            for a in range(K):
+                table[row, a] = features[a, p] * features[a, q]
+            basis[row] = -1.0
+            row += 1
+    for a in range(K):
+        if shares[a] <= 0.0:
+            continue
+        row, largest = -1, THIN
+        for r in range(basis.shape[0]):
+            if basis[r] < 0.0 and abs(table[r, a]) > largest:
+                row, largest = r, abs(table[r, a])
+        if row < 0:  # a combination of those of the basis: pass its share on to them
+            step = shares[a]
+            for r in range(basis.shape[0]):
+                if basis[r] >= 0.0 and table[r, a] < -THIN:
+                    most = -shares[int(basis[r])] / table[r, a]
+                    if most < step:
+                        row, step = r, most
+            for r in range(basis.shape[0]):
+                if basis[r] >= 0.0:
+                    arm = int(basis[r])
+                    shares[arm] = max(shares[arm] + step * table[r, a], 0.0)
+            shares[a] -= step
+            if row < 0:
+                shares[a] = 0.0
+                continue
+            shares[int(basis[row])] = 0.0
+        _pivot(table, row, a)
+        basis[row] = a
 
 
 def pair_directions(features: np.ndarray) -> np.ndarray:

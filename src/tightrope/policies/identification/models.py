@@ -10,7 +10,8 @@ keep:
 A width is never the difference of entries of X A^-1 X', which loses six digits for near-parallel
 arms: it starts as
 |L^-1 y|^2 from a Cholesky factor and then loses (y'A^-1 x_a)^2 / (1 + x_a'A^-1 x_a) with every pull
-of a. Nothing is estimated before every arm has been pulled; from then on the Cholesky factor is
+of a. Nothing is estimated before every arm has been pulled (or every arm that a policy waits for,
+see `learn_at_once`); from then on the Cholesky factor is
 computed anew after 1, 2, 4, .. times that many rounds and at least every REFRESH rounds. A factor
 that kept too few digits makes all estimates NaN, which no stopping rule accepts. Loops run over
 arms innermost, so that they vectorise without changing the order of any sum.
@@ -72,6 +73,14 @@ def learn(model, arm, reward):
         rank_one_update(model, arm, reward)
     elif model.progress[0]["unpulled"] == 0.0:
         refactorise(model)
+
+
+@lean
+def learn_at_once(model, arm, reward):
+    """`learn` where the estimates do not wait for this arm."""
+    if model.pulls[arm] == 0.0:
+        model.progress[0]["unpulled"] += 1.0
+    learn(model, arm, reward)
 
 
 @lean

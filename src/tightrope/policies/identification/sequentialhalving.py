@@ -41,7 +41,7 @@ class HalvingState(NamedTuple):
 @policy(
     "arms",
     paper="Karnin, Koren, Somekh 2013; Audibert, Bubeck, Munos 2010",
-    stops=True,
+    stops="plan",
     examples=({"budget": 200}, {"budget": 200, "plan": "rejects"}, {"budget": 200, "pool": False}),
 )
 class SequentialHalving(Answering):
