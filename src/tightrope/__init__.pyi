@@ -17,7 +17,15 @@ from .policies.classic.klucb import KLUCB
 from .policies.classic.robustucb import RobustUCB
 from .policies.classic.tsallisinf import TsallisINF
 from .policies.classic.ucb import UCB
-from .policies.conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
+from .policies.conservative.conservative import (
+    CLUCB,
+    CLUCB2,
+    CLUCB2T,
+    CUCB,
+    CUCB2,
+    CUCB2T,
+    Conservative,
+)
 from .policies.conservative.promises import Promise
 from .policies.conservative.safe import Safe, SafePromises, SafeSegments
 from .policies.conservative.safesets import SafeSets
@@ -55,7 +63,15 @@ from .policies.semibandits.combgreedy import CombGreedy
 from .policies.semibandits.combklucb import CombKLUCB
 from .policies.semibandits.comblints import CombLinTS
 from .policies.semibandits.comblinucb import CombLinUCB
-from .policies.semibandits.combthompson import BGCTS, CLSG, CTS3, CTSG, CTSBeta, CTSGaussian, CombThompson
+from .policies.semibandits.combthompson import (
+    BGCTS,
+    CLSG,
+    CTS3,
+    CTSG,
+    CombThompson,
+    CTSBeta,
+    CTSGaussian,
+)
 from .policies.semibandits.combts import CombTS
 from .policies.semibandits.combucb1 import CombUCB1
 from .policies.semibandits.escb import ESCB
