@@ -113,6 +113,11 @@ CAPTIONS = {
     ("semibandits", "fig2"): "Means of 1,000 trials; bars: two standard errors.",
     ("semibandits", "fig4"): "Means of 200 trials with features U, of 20 (ML-1M) or 40 (ML-100k) "
     f"with the others; {BANDS}.",
+    ("successors", "best-arms"): "Dots: means; bars: two standard errors.",
+    ("successors", "changing"): f"Means of 100 runs; {PAIRED}.",
+    ("successors", "clusters"): "Means of 40 worlds; bars: two standard errors.",
+    ("successors", "sets"): f"Means of 40 runs; {BANDS}.",
+    ("successors", "widths"): f"Means of 40 worlds; {PAIRED}.",
     ("softucb", "table1"): f"Means of 300 instances; {BANDS}.",
 }
 
@@ -629,7 +634,7 @@ def explorer(saved: dict[str, dict[str, Any]]) -> list[str]:
         "<tbody>",
     ]
     for paper, own in now.items():
-        lines += [told(paper, one, before[paper].get(one.claim.key)) for one in own.values()]
+        lines += [told(paper, one, before.get(paper, {}).get(one.claim.key)) for one in own.values()]
     lines += ["</tbody>", "</table>", "", *FILTERS.splitlines(), ""]
     return [*lines, *costs(saved), *prices(now, saved), *fresh_seeds()]
 

@@ -196,9 +196,9 @@ def score(runs: BestArmRuns) -> Rows:
                 above(difference, -RARER if other != "uniform" else 0.0),
             )
     for (instance, number), found in runs.budget.items():
-        wrong = {name: 1.0 - correct for name, correct in found.correct.items()}
+        missed = {name: 1.0 - correct for name, correct in found.correct.items()}
         for name in (PRINTED, POOLED):
-            fewer = paired_mean(wrong[name], wrong[SPLIT])
+            fewer = paired_mean(missed[name], missed[SPLIT])
             yield row_of(
                 "budget-improves" if name == PRINTED else OURS,
                 f"{instance}, {number} samples: share of errors, {name} less {SPLIT}",
@@ -228,7 +228,7 @@ def tables(runs: BestArmRuns) -> dict[str, pd.DataFrame]:
         for problem, found in (runs.tracking | runs.draws).items()
         for name, rounds in found.rounds.items()
     ]
-    wrong = [
+    missed = [
         {"problem": instance, "samples": count, "policy": name}
         | number("share of errors", estimate(1.0 - correct))
         for (instance, count), found in (
@@ -236,7 +236,7 @@ def tables(runs: BestArmRuns) -> dict[str, pd.DataFrame]:
         ).items()
         for name, correct in found.correct.items()
     ]
-    return {"samples": pd.DataFrame(samples), "errors": pd.DataFrame(wrong)}
+    return {"samples": pd.DataFrame(samples), "errors": pd.DataFrame(missed)}
 
 
 def number(name: str, value: Estimate) -> dict[str, float]:

@@ -17,6 +17,7 @@ safe depends on the segment then, so that a mean over all of them would bound no
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,8 +202,9 @@ def means_given(name: str, value: object) -> Any:
     return numbers.tolist()
 
 
-# a kernel of its own, since compiled code cannot call the one that it is a part of
-bound_part = lean(python_of(bound_round))
+# A function of its own, since compiled code cannot call the one that it is a part of.
+whole: Any = python_of(bound_round)
+bound_part = lean(FunctionType(whole.__code__, whole.__globals__, "bound_part"))
 
 
 class Promises(NamedTuple):
