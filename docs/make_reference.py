@@ -134,7 +134,7 @@ def interface() -> str:
     names = sorted({name for each in places.values() for name in each}, key=kind)
     head = text[: text.index("from .")]
     lines = [
-        f"from {place} import {', '.join(sorted(places[place], key=kind))}"
+        f"from {place} import {', '.join(sorted(places[place], key=imported))}"
         for place in sorted(places)
     ]
     listed = "".join(f'    "{name}",\n' for name in names)
@@ -142,8 +142,12 @@ def interface() -> str:
 
 
 def kind(name: str) -> tuple[int, str]:
-    """How imports are sorted: constants, classes, functions and modules."""
+    """How names are sorted: constants, classes, functions and modules."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+def imported(name: str) -> tuple[int, str]:
+    return kind(name)[0], name.lower()
 
 
 if __name__ == "__main__":

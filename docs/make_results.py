@@ -634,7 +634,9 @@ def explorer(saved: dict[str, dict[str, Any]]) -> list[str]:
         "<tbody>",
     ]
     for paper, own in now.items():
-        lines += [told(paper, one, before.get(paper, {}).get(one.claim.key)) for one in own.values()]
+        lines += [
+            told(paper, one, before.get(paper, {}).get(one.claim.key)) for one in own.values()
+        ]
     lines += ["</tbody>", "</table>", "", *FILTERS.splitlines(), ""]
     return [*lines, *costs(saved), *prices(now, saved), *fresh_seeds()]
 

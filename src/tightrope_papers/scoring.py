@@ -66,7 +66,7 @@ def ratio(above: np.ndarray, below: np.ndarray) -> Estimate:
 def quotient(above: Estimate, below: Estimate) -> Estimate:
     """above / below of independent estimates, standard error by the delta method."""
     value = above.value / below.value
-    return Estimate(value, value * math.hypot(above.se / above.value, below.se / below.value))
+    return Estimate(value, math.hypot(above.se, value * below.se) / abs(below.value))
 
 
 def share(count: int, total: int) -> Estimate:

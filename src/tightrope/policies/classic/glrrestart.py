@@ -47,7 +47,7 @@ class GLRRestart(Wrapper):
 
     Parameters
     ----------
-    inner : a policy, default KLUCB()
+    inner : a policy, default KLUCB(c=0.0, divergence='bernoulli', sigma=1.0)
         Any that learns by the counts and sums of its arms alone.
     delta : number in (0, 1), or None (1 / sqrt(horizon)), default None
         Probability of a false alarm of one arm.
@@ -56,9 +56,9 @@ class GLRRestart(Wrapper):
         a horizon that of 100,000 rounds.
     scope : 'arm' or 'all', default 'arm'
         What is restarted: the arm whose mean has changed, or all.
-    test_every : int >= 1, default 10
+    test_every : whole number from 1 to inf, default 10
         Rewards of an arm from one test to the next.
-    split_every : int >= 1, default 5
+    split_every : whole number from 1 to inf, default 5
         Rewards of an arm from one place at which a change is looked for to the next.
     """
 

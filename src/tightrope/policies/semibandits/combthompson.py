@@ -65,7 +65,7 @@ class CombThompson(IndexPolicy):
     sigma : number in (0, inf), default 0.5
         Scale of the noise, 1/2 for rewards in [0, 1] that are independent within a set; of rewards
         with correlation c in sets of m times sqrt(1 + (m - 1) c).
-    boost : 'none', 'log' or 'root', default 'none'
+    boost : 'none' or 'log' or 'root', default 'none'
         What the Gaussian variance is: sigma^2 / pulls; "log", 2 (1 + (m + 2) ln ln t / ln t) times
         that with sets of at most m arms; "root", gamma ln t / (pulls + 1).
     gamma : number in (0, inf), default 0.1

@@ -68,7 +68,7 @@ class CombTS(LinearSetPolicy):
         Of the draw in units of the noise, where v is None.
     lam : number in (0, inf), default 1.0
         Ridge parameter.
-    randomization : 'round', 'arm' or 'shared', default 'round'
+    randomization : 'round' or 'arm' or 'shared', default 'round'
         "round" (one theta for all arms), "arm" (one for each), or "shared" (one normal number z for
         all arms, in theta'x + v ||x||_{V^-1} z).
     delta : number in (0, 1), default 0.1
