@@ -55,6 +55,7 @@ from .policies.linear.logisticts import LogisticTS
 from .policies.lipschitz.cklucb import CKLUCB
 from .policies.lipschitz.hoo import HOO
 from .policies.lipschitz.oslb import OSLB
+from .policies.lipschitz.ossb import OSSB
 from .policies.lipschitz.pooled import discretize
 from .policies.lipschitz.trackckl import TrackCKLUCB
 from .policies.lipschitz.zooming import Zooming
@@ -111,6 +112,7 @@ __all__ = [
     "LOSAN",
     "OFUL",
     "OSLB",
+    "OSSB",
     "P1RAGE",
     "PC2UCB",
     "PEPS",
