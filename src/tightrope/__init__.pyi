@@ -90,7 +90,14 @@ from .simulation.monitors import Budget
 from .simulation.simulate import Plan, identify, plan, simulate
 from .simulation.training import TrainedBeta, train_softucb
 from .solvers import oracles
-from .solvers.programs import LeastLipschitz, LowerBound, least_lipschitz, lipschitz_lower_bound
+from .solvers.programs import (
+    ConservativeLowerBound,
+    LeastLipschitz,
+    LowerBound,
+    conservative_lower_bound,
+    least_lipschitz,
+    lipschitz_lower_bound,
+)
 
 __version__: str
 __all__ = [
@@ -131,6 +138,7 @@ __all__ = [
     "CombUCB1",
     "Comparison",
     "Conservative",
+    "ConservativeLowerBound",
     "Context",
     "Decision",
     "Encoder",
@@ -182,6 +190,7 @@ __all__ = [
     "Zooming",
     "adapters",
     "compare",
+    "conservative_lower_bound",
     "delays",
     "discretize",
     "evaluate",
