@@ -641,8 +641,8 @@ def conservative_lower_bound(
 
     References
     ----------
-    The reduction of Yang et al. 2022 (arXiv:2106.11692), whose constants were not at hand; those of a are of
-    Lattimore, Szepesvari 2020, Theorems 15.2 and 24.1.
+    The reduction of Yang et al. 2022 (arXiv:2106.11692), whose constants were not at hand; those of
+    a are of Lattimore, Szepesvari 2020, sections 15.2 and 24.1.
 
     Examples
     --------
