@@ -182,7 +182,7 @@ def tests() -> dict[str, Any]:
 
 CLASSIC = (tr.UCB, tr.KLUCB, tr.BetaThompson, tr.GaussianThompson, tr.EpsilonGreedy)
 CLASSIC += (tr.GLRRestart, tr.TsallisINF)
-METRIC = (tr.OSLB, tr.CKLUCB, tr.TrackCKLUCB, tr.Zooming)
+METRIC = (tr.OSLB, tr.OSSB, tr.CKLUCB, tr.TrackCKLUCB, tr.Zooming)
 WORLDS = {
     "classic": World(
         "ten arms with means from 0.25 to 0.75 and rewards of 0 or 1",

@@ -196,6 +196,9 @@ def instances(folder):
     return {
         "tr.Budget": tr.Budget(baseline=0, alpha=0.1),
         "tr.Comparison": tr.compare(log, {"red": "red", "green": "green"}),
+        "tr.ConservativeLowerBound": tr.conservative_lower_bound(
+            "arms", 10, alpha=0.05, baseline_mean=0.5, gap=0.1, horizon=100
+        ),
         "tr.Context": tr.Context(np.eye(9)),
         "tr.Decision": first,
         "tr.Encoder": tr.Encoder().fit({"age": [1, 2], "country": ["de", "fr"]}),

@@ -55,6 +55,7 @@ from .policies.linear.logisticts import LogisticTS
 from .policies.lipschitz.cklucb import CKLUCB
 from .policies.lipschitz.hoo import HOO
 from .policies.lipschitz.oslb import OSLB
+from .policies.lipschitz.ossb import OSSB
 from .policies.lipschitz.pooled import discretize
 from .policies.lipschitz.trackckl import TrackCKLUCB
 from .policies.lipschitz.zooming import Zooming
@@ -89,7 +90,14 @@ from .simulation.monitors import Budget
 from .simulation.simulate import Plan, identify, plan, simulate
 from .simulation.training import TrainedBeta, train_softucb
 from .solvers import oracles
-from .solvers.programs import LeastLipschitz, LowerBound, least_lipschitz, lipschitz_lower_bound
+from .solvers.programs import (
+    ConservativeLowerBound,
+    LeastLipschitz,
+    LowerBound,
+    conservative_lower_bound,
+    least_lipschitz,
+    lipschitz_lower_bound,
+)
 
 __version__: str
 __all__ = [
@@ -111,6 +119,7 @@ __all__ = [
     "LOSAN",
     "OFUL",
     "OSLB",
+    "OSSB",
     "P1RAGE",
     "PC2UCB",
     "PEPS",
@@ -129,6 +138,7 @@ __all__ = [
     "CombUCB1",
     "Comparison",
     "Conservative",
+    "ConservativeLowerBound",
     "Context",
     "Decision",
     "Encoder",
@@ -180,6 +190,7 @@ __all__ = [
     "Zooming",
     "adapters",
     "compare",
+    "conservative_lower_bound",
     "delays",
     "discretize",
     "evaluate",

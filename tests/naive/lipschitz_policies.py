@@ -110,6 +110,32 @@ class CKLUCB(Pooled):
         return least_played(self, better) if better else leader
 
 
+class LearnedCKLUCB(CKLUCB):
+    """The slope that the means so far do not refute, anew when n has grown by a tenth."""
+
+    def __init__(self, distances, margin=1.0, variance=None, **options):
+        super().__init__(distances, 1.0, **options)
+        self.distances, self.margin, self.variance = np.asarray(distances), margin, variance
+        self.computed = 0
+
+    def update(self, arm, reward):
+        super().update(arm, reward)
+        if self.n - 1 < 1.1 * self.computed:
+            return
+        self.computed, steepest = self.n - 1, 1e-3
+        for i in range(self.K):
+            for j in range(i):
+                if self.t[i] and self.t[j] and self.distances[i, j]:
+                    noise = self.margin * math.sqrt(self.error(i) + self.error(j))
+                    rise = abs(self.mean[i] - self.mean[j]) - noise
+                    steepest = max(steepest, rise / self.distances[i, j])
+        self.reach = steepest * self.distances
+
+    def error(self, k):
+        m, t = self.mean[k], self.t[k]
+        return (max(m * (1 - m), 1 / (t + 4)) if self.variance is None else self.variance) / t
+
+
 class OSLB(Pooled):
     forced = False
 
@@ -179,6 +205,28 @@ class TrackCKLUCB(OSLB):
             if self.mean[k] < min(top, top - self.reach[rival, k]) and self.t[k] <= c[k] * f
         ]
         return least_played(self, short) if short else rival
+
+
+class OSSB(OSLB):
+    def __init__(self, *args, epsilon=0.0, gamma=0.0, **options):
+        super().__init__(*args, **options)
+        self.epsilon, self.gamma, self.explored = epsilon, gamma, 0
+
+    def select(self, eligible):
+        if (first := self.due(eligible)) is not None:
+            return first
+        leader = max(eligible, key=lambda k: (self.mean[k], -k))
+        c = self.rates(eligible, self.mean[leader])
+        if all(self.t[k] >= (1 + self.gamma) * c[k] * self.f() - 1e-9 for k in eligible):
+            return leader
+        self.explored += 1
+        least = least_played(self, eligible)
+        asked = [k for k in eligible if c[k] > 1e-12]
+        return (
+            least
+            if self.t[least] <= self.epsilon * self.explored
+            else min(asked, key=lambda k: self.t[k] / c[k])
+        )
 
 
 def grow_hoo(points, nu, rho, choose, rounds):

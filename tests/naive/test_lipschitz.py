@@ -93,6 +93,55 @@ def test_cklucb_plays_the_twins_arms(options, noise, arms):
     assert (played > 1).sum() > 2
 
 
+@pytest.mark.parametrize(
+    ("margin", "arms", "seed"),
+    [(1.0, "line", 3), (0.0, "plane", 4), (2.0, "line", 5), (1.0, "gaussian", 6)],
+)
+def test_a_learned_slope_is_the_twins_and_so_are_the_choices(margin, arms, seed):
+    points = PLANE if arms == "plane" else LINE
+    given = {"distances": metric(points)} if arms == "plane" else {"points": points}
+    options, twin_options, noise = {}, {}, beta
+    if arms == "gaussian":
+        options, noise = {"divergence": "gaussian", "sigma": 0.3}, normal
+        twin_options = {"divergence": naive.gaussian(0.3), "top": 1e3, "variance": 0.09}
+    twin = naive.LearnedCKLUCB(metric(points), margin, **twin_options)
+    policy = tr.CKLUCB(lipschitz="learned", margin=margin, **options)
+    session, played = play(policy, twin, given, peaked(points), 300, noise, seed)
+    assert (played > 1).sum() > 2
+    slope = session.explain()["lipschitz"]
+    np.testing.assert_allclose(slope * metric(points), twin.reach, rtol=1e-12)
+
+
+def test_a_margin_belongs_to_a_learned_slope():
+    with pytest.raises(ValueError, match="lipschitz='learned'"):
+        tr.CKLUCB(lipschitz=1.0, margin=2.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "gaussian", "seed"),
+    [
+        ({}, False, 4),
+        ({"epsilon": 0.3, "gamma": 0.2}, False, 5),
+        ({"epsilon": 0.05}, True, 6),
+    ],
+)
+def test_ossb_plays_the_twins_arms(options, gaussian, seed):
+    kind = {"divergence": "gaussian", "sigma": 0.3} if gaussian else {}
+    twin_kind = {"divergence": naive.gaussian(0.3), "top": 1e3} if gaussian else {}
+    twin = naive.OSSB(metric(LINE), 0.7, **options, **twin_kind)
+    session, played = play(
+        tr.OSSB(lipschitz=0.7, **options, **kind),
+        twin,
+        {"points": LINE},
+        peaked(LINE),
+        250,
+        normal if gaussian else beta,
+        seed,
+    )
+    assert (played > 1).sum() > 2
+    assert session.explain()["programs_solved"] == twin.programs == 250 - LINE.size
+
+
 @pytest.mark.parametrize("gaussian", [False, pytest.param(True, marks=thorough)])
 def test_oslb_plays_the_twins_arms_and_solves_only_when_it_explores(gaussian):
     options = {"divergence": "gaussian", "sigma": 0.3} if gaussian else {}
@@ -158,7 +207,7 @@ def test_the_proof_that_nothing_rivals_the_leader_changes_no_decision():
         assert np.array_equal(first.pulls["a"], second.pulls["a"])
 
 
-@pytest.mark.parametrize("name", ["CKLUCB", "OSLB"])
+@pytest.mark.parametrize("name", ["CKLUCB", "OSLB", "OSSB"])
 def test_contexts_offer_their_pairs_and_all_pairs_inform(name):
     contexts, points = np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.2, 0.5, 0.9])
     distances = (

@@ -314,6 +314,17 @@ def test_bound_refuses_means_that_break_the_constant():
     assert run_cli("bound", "0.1,0.5,0.9", "--lipschitz", "0.8").returncode == 0
 
 
+def test_bound_of_a_promise_says_an_order():
+    shown = CliRunner().invoke(app, ["bound", "0.5,0.6", "--alpha", "0.05", "--dimension", "100"])
+    assert "of the order of 229 rounds of the baseline" in " ".join(shown.output.split())
+    assert "no policy" not in shown.output
+    assert "lipschitz is missing" in run_cli("bound", "0.5,0.6").stderr
+    assert (
+        "baseline = 2 is no"
+        in run_cli("bound", "0.5,0.6", "--alpha", "0.1", "--baseline", "2").stderr
+    )
+
+
 def test_errors_go_to_stderr_with_exit_code_2(tmp_path):
     done = run_cli("report", tmp_path)
     assert done.returncode == 2

@@ -100,3 +100,18 @@ def test_slopes_of_many_pairs_are_looked_at_a_part_at_a_time(monkeypatch, rng):
         )
     with pytest.raises(ValueError, match=r"points: pairs = .* needs .* of memory"):
         tr.Session(tr.HOO(nu=1.0), points=np.linspace(0, 1, 500_000))
+
+
+def test_the_order_of_a_promises_cost_is_what_the_deficit_needs():
+    given = {"baseline_mean": 0.5, "gap": 0.1, "horizon": 10_000}
+    found = tr.conservative_lower_bound("arms", 10, alpha=0.05, sigma=2.0, **given)
+    a, n = 2 / 27 * np.sqrt(9), np.linspace(0, 5, 100_001)
+    deficit = (a * np.sqrt(n) - n * (0.05 * 0.5 + 0.1)).max()
+    assert found.rounds == pytest.approx(deficit / (0.05 * 0.5), rel=1e-6)
+    assert found.without == pytest.approx(a * 100)
+    assert found.regret == pytest.approx(found.without + 0.1 * found.rounds)
+    few = tr.conservative_lower_bound("arms", 10, alpha=0.2, **given)
+    many = tr.conservative_lower_bound("arms", 10, alpha=0.05, **given)
+    assert 4 < many.rounds / few.rounds < 16
+    with pytest.raises(ValueError, match="kind = 'sets'"):
+        tr.conservative_lower_bound("sets", 10, alpha=0.2, **given)

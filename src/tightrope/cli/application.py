@@ -533,12 +533,14 @@ def cite(
     typer.echo("\n\n".join([*shown, library(__version__)]))
 
 
-# `bound`: the least regret of a Lipschitz problem.
+# `bound`: the least regret of a Lipschitz problem, and the order of a conservative promise's cost.
 
 
 def bound(
     means: Annotated[str, typer.Argument(help="Means of the arms, separated by commas.")],
-    lipschitz: Annotated[float, typer.Option(help="Lipschitz constant L > 0.")],
+    lipschitz: Annotated[
+        float | None, typer.Option(help="Lipschitz constant L > 0; or --alpha.")
+    ] = None,
     points: Annotated[
         str | None,
         typer.Option(help="Positions, separated by commas; default evenly spaced on [0, 1]."),
@@ -548,12 +550,29 @@ def bound(
         pathlib.Path | None,
         typer.Option(help="Also draw means and rates to this SVG, PNG or PDF file."),
     ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Share of the baseline's reward that a conservative policy may lose."),
+    ] = None,
+    baseline: Annotated[int, typer.Option(min=0, help="Number of the baseline, with --alpha.")] = 0,
+    dimension: Annotated[
+        int | None, typer.Option(help="Of arms with features, with --alpha; default unrelated.")
+    ] = None,
 ) -> None:
     """The least regret C ln T that Lipschitz arms of these means allow, and how often each arm must
-    be explored."""
+    be explored; with --alpha the order of what a conservative promise costs."""
     from ..plots.figures import bound_report, save_figure
 
     theta = numbers("means", means)
+    if alpha is not None:
+        console.print(promise_order(theta, alpha, baseline, dimension, horizon), soft_wrap=True)
+    elif lipschitz is None:
+        raise ValueError(
+            "lipschitz is missing; give --lipschitz for arms on a line, or --alpha and --baseline "
+            "for a conservative promise."
+        )
+    if lipschitz is None:
+        return
     positions = (
         numbers("points", points)
         if points is not None
@@ -563,6 +582,31 @@ def bound(
     console.print(report.text, markup=False, soft_wrap=True)
     if out is not None:
         console.print(f"figure: {save_figure(report.figure, out)}")
+
+
+def promise_order(
+    means: list[float], alpha: float, baseline: int, dimension: int | None, horizon: int
+) -> str:
+    from ..solvers.programs import conservative_lower_bound
+
+    if baseline >= len(means):
+        raise ValueError(
+            f"baseline = {baseline} is no number of an arm; give one from 0 to {len(means) - 1}."
+        )
+    found = conservative_lower_bound(
+        "arms" if dimension is None else "linear",
+        len(means) if dimension is None else dimension,
+        alpha=alpha,
+        baseline_mean=means[baseline],
+        gap=max(means) - means[baseline],
+        horizon=horizon,
+    )
+    return (
+        f"Promise at alpha = {alpha:g}, unit noise: in the worst case exploring costs of the order "
+        f"of {found.without:.3g} in T = {horizon} rounds, and needs of the order of "
+        f"{found.rounds:.3g} rounds of the baseline before: {found.regret:.3g} in all. Orders are "
+        "for comparison, of one alpha with another; a policy on these means may do better or worse."
+    )
 
 
 app = typer.Typer(

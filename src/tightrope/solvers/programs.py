@@ -6,7 +6,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -569,6 +569,102 @@ def lipschitz_lower_bound(
             "the simplex method did not finish; the means lie too close together to be told apart."
         )
     return LowerBound(float(rates @ gaps), rates, dual)
+
+
+# What a conservative promise costs at least: an order.
+
+
+LEAST_ARMS, LEAST_LINEAR = 1 / 27, math.exp(-2) / 8  # Lattimore, Szepesvari 2020, 15.2 and 24.1
+
+
+class ConservativeLowerBound(NamedTuple):
+    """The answer of `conservative_lower_bound`: orders of magnitude in the worst case.
+
+    Attributes
+    ----------
+    without : float
+        Regret a sqrt(T) that exploring costs without a promise.
+    rounds : float
+        Rounds of the baseline that must pay for exploring.
+    regret : float
+        Their sum, rounds at the baseline's gap.
+    """
+
+    without: float
+    rounds: float
+    regret: float
+
+
+def conservative_lower_bound(
+    kind: Literal["arms", "linear"],
+    size: int,
+    *,
+    alpha: float,
+    baseline_mean: float,
+    gap: float,
+    horizon: int,
+    sigma: float = 1.0,
+) -> ConservativeLowerBound:
+    """The order of what a promise never to fall more than a share alpha behind a baseline costs in
+    the worst case: compare such numbers with each other, not with a policy's regret.
+
+    A policy that loses a sqrt(n) to the best arm in n rounds of its own falls short of the promise
+    by a sqrt(n) - n (alpha baseline_mean + gap), at most a^2 / (4 (alpha baseline_mean + gap)).
+    Rounds of the baseline must have earned that before, each alpha baseline_mean. For arms a =
+    sigma sqrt(K - 1) / 27, for linear ones a = sigma d / (8 e^2).
+
+    Parameters
+    ----------
+    kind : 'arms' or 'linear'
+        Unrelated arms, or arms with features.
+    size : int >= 2
+        K, or d.
+    alpha : float in (0, 1)
+        Share of the baseline's reward that may be lost.
+    baseline_mean : float > 0
+        Of a round.
+    gap : float >= 0
+        The best mean less the baseline's.
+    horizon : int >= 1
+        T, rounds.
+    sigma : float > 0
+        Scale of the noise.
+
+    Returns
+    -------
+    ConservativeLowerBound
+
+    Raises
+    ------
+    ValueError
+        Where an argument is out of its range.
+
+    References
+    ----------
+    The reduction of Yang et al. 2022 (arXiv:2106.11692), whose constants were not at hand; those of
+    a are of Lattimore, Szepesvari 2020, sections 15.2 and 24.1.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> bound = tr.conservative_lower_bound(
+    ...     "linear", 100, alpha=0.05, baseline_mean=0.5, gap=0.1, horizon=10_000
+    ... )
+    >>> round(bound.rounds)
+    229
+    """
+    linear = checks.choice("kind", kind, ("arms", "linear")) == 1
+    K = checks.integer("size", size, least=2)
+    spare = checks.real("alpha", alpha, above=0.0, below=1.0) * checks.real(
+        "baseline_mean", baseline_mean, above=0.0
+    )
+    loss = checks.real("gap", gap, least=0.0)
+    T = checks.integer("horizon", horizon, least=1, most=checks.MOST_ROUNDS)
+    a = checks.real("sigma", sigma, above=0.0) * (
+        LEAST_LINEAR * K if linear else LEAST_ARMS * math.sqrt(K - 1)
+    )
+    without, rounds = a * math.sqrt(T), a * a / (4.0 * spare * (spare + loss))
+    return ConservativeLowerBound(without, rounds, without + rounds * loss)
 
 
 # How steep measured means are: the least Lipschitz constant that they allow, and what their noise

@@ -71,6 +71,7 @@ class Pool(NamedTuple):
     warm: Extended  # (K,) last index: where Newton starts
     proved: ArmIndexOrNone  # (1,) leader of the proof, or -1
     proof: Extended  # (3,) B, the f up to which it holds, the others' part of S_leader(B)
+    slope: NonNegative  # (2,) L, and the round of its computation where it is learned
 
 
 def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
@@ -105,6 +106,7 @@ def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
         np.zeros(K),
         np.full(1, -1, dtype=np.int64),
         np.zeros(3),
+        np.array([lipschitz, 0.0]),
     )
 
 
@@ -140,6 +142,41 @@ def learn(pool, kind, arm, reward):
         pool.order[j], pool.place[other] = other, j
         j += 1
     pool.order[j], pool.place[arm] = arm, j
+
+
+# A slope that the data do not refute, where none is known.
+
+
+RENEWAL = 1.1  # by what factor n grows until L is computed anew
+LEAST_SLOPE = 1e-3
+
+
+@lean
+def learn_slope(pool, kind, sigma, margin):
+    """L, and `reach` by it: the steepest pair of means, less `margin` standard errors of their
+    difference. O(1), and O(K^2) where n has grown by a tenth."""
+    n, old = pool.rounds[0], pool.slope[0]
+    if n < RENEWAL * pool.slope[1]:
+        return
+    L = LEAST_SLOPE
+    for k in range(pool.pulls.shape[0]):
+        for j in range(pool.pulls.shape[0]):
+            i, reach = pool.near[k, j], pool.reach[pool.level[k, j]]
+            if i < k and reach > 0.0 and pool.pulls[i] > 0.0 and pool.pulls[k] > 0.0:
+                error = math.sqrt(variance(pool, kind, sigma, i) + variance(pool, kind, sigma, k))
+                rise = math.fabs(pool.mean[i] - pool.mean[k]) - margin * error
+                L = max(L, rise * old / reach)
+    for level in range(pool.reach.shape[0]):
+        pool.reach[level] *= L / old
+    pool.slope[0], pool.slope[1] = L, n
+    pool.proved[0] = -1
+
+
+@lean
+def variance(pool, kind, sigma, k):
+    """Of the arm's mean; of rewards 0 or 1 at least what one reward more may make it."""
+    m, t = pool.mean[k], pool.pulls[k]
+    return (max(m * (1.0 - m), 1.0 / (t + 4.0)) if kind == 0 else sigma * sigma) / t
 
 
 @lean
