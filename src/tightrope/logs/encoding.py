@@ -8,6 +8,7 @@ file holds it as numbers and texts.
 
 import collections
 import copy
+import functools
 import hashlib
 import json
 import math
@@ -32,7 +33,13 @@ from .tables import (
 
 Kind: TypeAlias = Literal["number", "category", "hashed", "time"]
 KINDS: tuple[Kind, ...] = ("number", "category", "hashed", "time")
+SMOOTH = ("number", "time")  # kinds that pass through Fourier features
 MOST_LEVELS, MOST_BUCKETS, MOST_COLUMNS = 10_000, 2**20, 10_000
+NOT_SMOOTH = (
+    "fourier needs a column of numbers or times, and there is none; leave fourier out, or use "
+    "cross for pairs of categories."
+)
+MOST_ROWS = 1000  # whose pairs say the scale
 JOINED = " & "  # between the levels of a crossing
 DAY, WEEK = 86_400.0, 604_800.0  # seconds
 MONDAY = 4 * DAY  # the first one after 1970 began, on a Thursday
@@ -196,6 +203,42 @@ Column = Annotated[
 ]
 
 
+class FourierFeatures(Fitted):
+    """sqrt(2 / D) cos(x W / scale + b), whose inner products are about exp(-|x - y|^2 / (2
+    scale^2)) (Rahimi, Recht 2007). W is normal and b uniform, both drawn from the seed."""
+
+    size: Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+
+    def names(self) -> list[str]:
+        return [f"Fourier {k}" for k in range(self.size)]
+
+    def encode(self, rows: np.ndarray) -> np.ndarray:
+        frequencies, phases = _waves(self.seed, rows.shape[1], self.size)
+        angles = np.tile(phases, (len(rows), 1))
+        for column, frequency in zip(rows.T, frequencies, strict=True):
+            # no product of matrices: its last digits differ by the number of rows
+            angles += column[:, None] * (frequency / self.scale)
+        cosines = [math.cos(angle) for angle in angles.ravel().tolist()]
+        return math.sqrt(2 / self.size) * np.array(cosines).reshape(angles.shape)
+
+
+@functools.lru_cache(maxsize=8)
+def _waves(seed: int, dimension: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.RandomState(seed)  # for files: its draws stay the same in later NumPys
+    return rng.standard_normal((dimension, size)), rng.uniform(0, 2 * math.pi, size)
+
+
+def _typical_distance(rows: np.ndarray, seed: int) -> float:
+    """The median distance of two rows that differ, among at most MOST_ROWS; 1 where none do."""
+    from scipy.spatial.distance import pdist
+
+    chosen = np.random.RandomState(seed).permutation(len(rows))[:MOST_ROWS]
+    apart = pdist(rows[chosen])
+    return float(np.median(apart[apart > 0.0])) if apart.any() else 1.0
+
+
 class FittedEncoder(Fitted):
     format: Literal[1] = 1
     columns: Annotated[dict[Name, Column], Field(max_length=MOST_COLUMNS)]
@@ -203,13 +246,29 @@ class FittedEncoder(Fitted):
         tuple[tuple[Name, Name, CategoryColumn], ...], Field(max_length=MOST_COLUMNS)
     ]
     intercept: bool
+    fourier: FourierFeatures | None = None
+
+    @property
+    def parts(self) -> list[tuple[str, Column]]:
+        """What has columns of its own, and not those of the Fourier features, by name."""
+        return [
+            *((name, one) for name, one in self.columns.items() if not self.is_smooth(one)),
+            *((f"{a}{JOINED}{b}", one) for a, b, one in self.crossings),
+        ]
+
+    def is_smooth(self, column: Column) -> bool:
+        return self.fourier is not None and column.kind in SMOOTH
 
     @property
     def dimension(self) -> int:
-        return self.intercept + sum(
-            one.size
-            for one in (*self.columns.values(), *(column for _, _, column in self.crossings))
+        return (
+            self.intercept
+            + sum(one.size for _, one in self.parts)
+            + (0 if self.fourier is None else self.fourier.size)
         )
+
+    def dump(self) -> JsonObject:
+        return self.model_dump(mode="json", exclude_none=True)
 
     @classmethod
     def read(cls, data: Mapping[str, object]) -> Self:
@@ -230,6 +289,8 @@ class FittedEncoder(Fitted):
             (name for name in crossed if not isinstance(fitted.columns.get(name), CategoryColumn)),
             None,
         )
+        if fitted.fourier is not None and not any(map(fitted.is_smooth, fitted.columns.values())):
+            raise ValueError(NOT_SMOOTH)
         if unknown is not None or not fitted.columns:
             raise ValueError(
                 "columns of the encoder are missing."
@@ -261,11 +322,21 @@ class Encoder:
         Columns of a "hashed" one.
     intercept : bool
         A first column of ones; policies whose width is from the data add one themselves.
+    fourier : int from 1 to 10,000, optional
+        So many random Fourier features (Rahimi, Recht 2007) in place of the numbers and times, so
+        that a linear policy learns any smooth function of them.
+    scale : float > 0, optional
+        How far apart rows are that have little to do with each other, in the units of the scaled
+        numbers. None: the median distance of two rows of the table.
+    seed : int from 0 to 4,294,967,295
+        Draws the Fourier features, and is kept with them: equal seeds are equal features, whatever
+        a session's seed.
 
     Raises
     ------
     ValueError
-        For a kind that is none, and for crossings of columns that are no categories.
+        For a kind that is none, for crossings of columns that are no categories, and for Fourier
+        features without a number or time.
 
     Examples
     --------
@@ -285,12 +356,27 @@ class Encoder:
         levels: int = 50,
         buckets: int = 32,
         intercept: bool = False,
+        fourier: int | None = None,
+        scale: float | None = None,
+        seed: int = 0,
     ) -> None:
         self._kinds = None if columns is None else _checked_kinds(columns)
         self._cross = _checked_pairs(cross)
         self._levels = checks.integer("levels", levels, least=1, most=MOST_LEVELS)
         self._buckets = checks.integer("buckets", buckets, least=1, most=MOST_BUCKETS)
         self._intercept = checks.flag("intercept", intercept)
+        self._fourier = (
+            None
+            if fourier is None
+            else checks.integer("fourier", fourier, least=1, most=MOST_COLUMNS)
+        )
+        if scale is not None and fourier is None:
+            raise ValueError(
+                f"scale = {checks.show(scale)} is that of Fourier features; say how many, such as "
+                "fourier=256."
+            )
+        self._scale = None if scale is None else checks.real("scale", scale, above=0.0)
+        self._seed = checks.integer("seed", seed, least=0, most=2**32 - 1)
         self._fitted: FittedEncoder | None = None
 
     def fit(self, table: object) -> "Encoder":
@@ -343,8 +429,24 @@ class Encoder:
             crossings.append(
                 (a, b, CategoryColumn.fit(_pair_levels(categories[a], categories[b]), self._levels))
             )
+        fourier = None
+        if self._fourier is not None:
+            smooth = [
+                columns[name].encode(name, _column(batch, name))
+                for name in columns
+                if columns[name].kind in SMOOTH
+            ]
+            if not smooth:
+                raise ValueError(NOT_SMOOTH)
+            scale = self._scale or _typical_distance(np.concatenate(smooth, axis=1), self._seed)
+            fourier = FourierFeatures(size=self._fourier, scale=scale, seed=self._seed)
         return self._with(
-            FittedEncoder(columns=columns, crossings=tuple(crossings), intercept=self._intercept)
+            FittedEncoder(
+                columns=columns,
+                crossings=tuple(crossings),
+                intercept=self._intercept,
+                fourier=fourier,
+            )
         )
 
     def transform(self, rows: object) -> np.ndarray:
@@ -374,9 +476,16 @@ class Encoder:
         )
         batch = _table_of([rows] if single else rows)
         values = {name: _column(batch, name) for name in fitted.columns}
-        parts = [column.encode(name, values[name]) for name, column in fitted.columns.items()]
+        parts: list[np.ndarray] = []
+        smooth: list[np.ndarray] = []
+        for name, column in fitted.columns.items():
+            (smooth if fitted.is_smooth(column) else parts).append(
+                column.encode(name, values[name])
+            )
         for a, b, column in fitted.crossings:
             parts.append(column.encode("", _pair_levels(values[a], values[b])))
+        if fitted.fourier is not None:
+            parts.append(fitted.fourier.encode(np.concatenate(smooth, axis=1)))
         if fitted.intercept:
             parts.insert(0, np.ones((parts[0].shape[0], 1)))
         features = np.concatenate(parts, axis=1)
@@ -386,11 +495,9 @@ class Encoder:
     def names(self) -> tuple[str, ...]:
         """Names of the d features, in their order."""
         fitted = self._fitted_encoder()
-        own = [one for name, column in fitted.columns.items() for one in column.names(name)]
-        pairs = [
-            one for a, b, column in fitted.crossings for one in column.names(f"{a}{JOINED}{b}")
-        ]
-        return (*(["1"] if fitted.intercept else []), *own, *pairs)
+        own = [one for name, column in fitted.parts for one in column.names(name)]
+        waves = [] if fitted.fourier is None else fitted.fourier.names()
+        return (*(["1"] if fitted.intercept else []), *own, *waves)
 
     @property
     def dimension(self) -> int:
@@ -404,7 +511,7 @@ class Encoder:
         -------
         dict
         """
-        return self._fitted_encoder().model_dump(mode="json")
+        return self._fitted_encoder().dump()
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Encoder":
