@@ -393,3 +393,90 @@ def test_fourier_features_learn_what_is_not_linear():
 def test_mistakes_of_fourier_features_are_sentences(make, match):
     with pytest.raises(ValueError, match=match):
         make()
+
+
+def forest_on(table, rewards):
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    return ensemble.RandomForestRegressor(8, max_leaf_nodes=6, random_state=0).fit(
+        tr.Encoder().fit(table).transform(table), rewards
+    )
+
+
+def test_leaves_of_a_forest_are_features(tmp_path):
+    table = plane(300) | {"c": np.where(np.arange(300) % 2, "odd", "even")}
+    wanted = (table["x"] > 0) ^ (table["y"] > 0)
+    forest = forest_on(table, wanted)
+    encoder = tr.Encoder(trees=forest, intercept=True).fit(table)
+    features = encoder.transform(table)
+    assert features.shape == (300, encoder.dimension) == (300, len(encoder.names))
+    assert encoder.dimension == 1 + sum(tree.get_n_leaves() for tree in forest.estimators_)
+    np.testing.assert_allclose((features[:, 1:] ** 2).sum(axis=1), 1.0)
+    assert encoder.names[:2] == ("1", f"tree 0, leaf {encoder._leaves.reached[0][0]}")
+    np.testing.assert_array_equal(
+        encoder.transform({name: values[7] for name, values in table.items()}), features[7]
+    )
+    session = tr.Session(tr.LinTS(), arms=2, encoder=encoder, seed=3)
+    path = session.save(tmp_path / "s.npz")
+    with pytest.raises(ValueError, match="encoder is missing"):
+        tr.Session.load(path)
+    other = tr.Session.load(path, encoder=pickle.loads(pickle.dumps(encoder)))
+    for k in range(40):
+        row = {name: values[k] for name, values in table.items()}
+        a, b = session.decide(row, id=k), other.decide(row, id=k)
+        assert (a.arm, a.propensity) == (b.arm, b.propensity)
+        session.reward(k, float(a.arm == wanted[k])), other.reward(k, float(a.arm == wanted[k]))
+    with pytest.raises(ValueError, match="keep it with pickle"):
+        encoder.to_dict()
+
+
+def test_a_forest_learns_what_is_not_linear():
+    table = plane(200)
+    forest = forest_on(table, (table["x"] > 0) ^ (table["y"] > 0))
+    assert right_of_xor(tr.Encoder(trees=forest).fit(table)) > 0.85
+
+
+class Stumps:
+    """As LightGBM's models are."""
+
+    def predict(self, rows, pred_leaf=False):
+        assert pred_leaf
+        return (rows > 0).astype(np.int32)
+
+
+def test_forests_as_lightgbm_has_them():
+    encoder = tr.Encoder(trees=Stumps()).fit({"x": [1.0, 2.0, 3.0], "y": [5.0, 6.0, 9.0]})
+    assert encoder.names == tuple(f"tree {k}, leaf {leaf}" for k in (0, 1) for leaf in (0, 1))
+    np.testing.assert_allclose(
+        encoder.transform({"x": 9.0, "y": 0.0}), np.sqrt([0.0, 0.5, 0.5, 0.0])
+    )
+    lightgbm = pytest.importorskip("lightgbm")
+    table = plane(300)
+    booster = lightgbm.LGBMRegressor(n_estimators=5, num_leaves=6, verbose=-1).fit(
+        tr.Encoder().fit(table).transform(table), table["x"] * table["y"]
+    )
+    features = tr.Encoder(trees=booster).fit(table).transform(table)
+    np.testing.assert_allclose((features**2).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: tr.Encoder(trees=3), "has neither apply nor predict"),
+        (lambda: tr.Encoder(trees=Stumps(), fourier=8), "leave one out"),
+        (
+            lambda: tr.Encoder(trees=forest_on(plane(20), np.arange(20))).fit(TABLE),
+            "fitted on 2 columns",
+        ),
+        (
+            lambda: tr.Encoder(
+                trees=forest_on(plane(20), np.arange(20)).fit(
+                    pd.DataFrame(plane(20)), np.arange(20)
+                )
+            ).fit(plane(20)),
+            "fitted on columns by name",
+        ),
+    ],
+)
+def test_mistakes_of_trees_are_sentences(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()

@@ -300,6 +300,46 @@ class FittedEncoder(Fitted):
         return fitted
 
 
+class Leaves:
+    """A column for each leaf of a forest that rows of the table reach, 1 / sqrt(trees) there, so
+    that a row has length 1, or less where it reaches another one."""
+
+    def __init__(self, forest: Any, rows: np.ndarray) -> None:
+        taken = getattr(forest, "n_features_in_", rows.shape[1])
+        named = callable(getattr(forest, "apply", None)) and hasattr(forest, "feature_names_in_")
+        if taken != rows.shape[1] or named:
+            what = "columns by name" if named else f"{taken} columns"
+            raise ValueError(
+                f"trees was fitted on {what}, but is given the {rows.shape[1]} features that these "
+                "columns have without it; fit it on encoder.transform(table) of a fitted encoder "
+                "with the same columns."
+            )
+        self.forest = forest
+        self.reached = [np.unique(leaves) for leaves in self._leaves(rows).T]
+
+    def _leaves(self, rows: np.ndarray) -> np.ndarray:
+        leaves = (
+            self.forest.apply(rows)
+            if callable(getattr(self.forest, "apply", None))
+            else self.forest.predict(rows, pred_leaf=True)
+        )
+        return np.asarray(leaves, dtype=np.int64).reshape(len(rows), -1)
+
+    @property
+    def size(self) -> int:
+        return sum(reached.size for reached in self.reached)
+
+    def names(self) -> list[str]:
+        return [
+            f"tree {k}, leaf {leaf}" for k, reached in enumerate(self.reached) for leaf in reached
+        ]
+
+    def encode(self, rows: np.ndarray) -> np.ndarray:
+        leaves = self._leaves(rows)
+        hit = [leaves[:, k, None] == reached for k, reached in enumerate(self.reached)]
+        return np.concatenate(hit, axis=1) / math.sqrt(len(hit))
+
+
 class Encoder:
     """Features from rows with categories, numbers with gaps, times and open vocabularies.
 
@@ -331,6 +371,9 @@ class Encoder:
     seed : int from 0 to 4,294,967,295
         Draws the Fourier features, and is kept with them: equal seeds are equal features, whatever
         a session's seed.
+    trees : fitted forest, optional
+        Of scikit-learn, with `apply`, or of LightGBM: the leaves that a row reaches in place of
+        all features. It was fitted on what `transform` makes without it. A file does not hold it.
 
     Raises
     ------
@@ -359,6 +402,7 @@ class Encoder:
         fourier: int | None = None,
         scale: float | None = None,
         seed: int = 0,
+        trees: object = None,
     ) -> None:
         self._kinds = None if columns is None else _checked_kinds(columns)
         self._cross = _checked_pairs(cross)
@@ -377,6 +421,17 @@ class Encoder:
             )
         self._scale = None if scale is None else checks.real("scale", scale, above=0.0)
         self._seed = checks.integer("seed", seed, least=0, most=2**32 - 1)
+        if trees is not None and fourier is not None:
+            raise ValueError("trees and fourier each make all features; leave one out.")
+        if trees is not None and not any(
+            callable(getattr(trees, name, None)) for name in ("apply", "predict")
+        ):
+            raise ValueError(
+                f"trees = {checks.show(trees)} has neither apply nor predict; pass a fitted forest "
+                "of scikit-learn or LightGBM."
+            )
+        self._trees = trees
+        self._leaves: Leaves | None = None
         self._fitted: FittedEncoder | None = None
 
     def fit(self, table: object) -> "Encoder":
@@ -440,7 +495,7 @@ class Encoder:
                 raise ValueError(NOT_SMOOTH)
             scale = self._scale or _typical_distance(np.concatenate(smooth, axis=1), self._seed)
             fourier = FourierFeatures(size=self._fourier, scale=scale, seed=self._seed)
-        return self._with(
+        fitted = self._with(
             FittedEncoder(
                 columns=columns,
                 crossings=tuple(crossings),
@@ -448,6 +503,9 @@ class Encoder:
                 fourier=fourier,
             )
         )
+        if self._trees is not None:
+            fitted._leaves = Leaves(self._trees, fitted._encoded(batch))
+        return fitted
 
     def transform(self, rows: object) -> np.ndarray:
         """Features of a row, or of every row of a table.
@@ -474,7 +532,16 @@ class Encoder:
             and bool(rows)
             and all(np.ndim(value) == 0 for value in rows.values())
         )
-        batch = _table_of([rows] if single else rows)
+        features = self._encoded(_table_of([rows] if single else rows))
+        if self._leaves is not None:
+            features = self._leaves.encode(features)
+        if fitted.intercept:
+            features = np.insert(features, 0, 1.0, axis=1)
+        return features[0] if single else features
+
+    def _encoded(self, batch: TableBatch) -> np.ndarray:
+        """All features but the column of ones and the leaves."""
+        fitted = self._fitted_encoder()
         values = {name: _column(batch, name) for name in fitted.columns}
         parts: list[np.ndarray] = []
         smooth: list[np.ndarray] = []
@@ -486,23 +553,29 @@ class Encoder:
             parts.append(column.encode("", _pair_levels(values[a], values[b])))
         if fitted.fourier is not None:
             parts.append(fitted.fourier.encode(np.concatenate(smooth, axis=1)))
-        if fitted.intercept:
-            parts.insert(0, np.ones((parts[0].shape[0], 1)))
-        features = np.concatenate(parts, axis=1)
-        return features[0] if single else features
+        return np.concatenate(parts, axis=1)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the d features, in their order."""
         fitted = self._fitted_encoder()
+        ones = ["1"] if fitted.intercept else []
+        if self._leaves is not None:
+            return (*ones, *self._leaves.names())
         own = [one for name, column in fitted.parts for one in column.names(name)]
         waves = [] if fitted.fourier is None else fitted.fourier.names()
-        return (*(["1"] if fitted.intercept else []), *own, *waves)
+        return (*ones, *own, *waves)
 
     @property
     def dimension(self) -> int:
         """d, the number of features."""
-        return self._fitted_encoder().dimension
+        fitted = self._fitted_encoder()
+        return fitted.dimension if self._leaves is None else fitted.intercept + self._leaves.size
+
+    @property
+    def is_data(self) -> bool:
+        """Whether a file can hold it, which it cannot where it has trees."""
+        return self._trees is None
 
     def to_dict(self) -> JsonObject:
         """All that was learned, as JSON takes it.
@@ -510,7 +583,17 @@ class Encoder:
         Returns
         -------
         dict
+
+        Raises
+        ------
+        ValueError
+            For an encoder that was not fitted, or that has trees.
         """
+        if not self.is_data:
+            raise ValueError(
+                "this encoder has trees, which are no plain data; keep it with pickle, and pass it "
+                "to Session.load again."
+            )
         return self._fitted_encoder().dump()
 
     @classmethod
