@@ -328,6 +328,8 @@ def test_fourier_features_take_the_place_of_numbers_and_times():
     assert made.to_dict()["fourier"]["scale"] == pytest.approx(np.median(apart))
     again = tr.Encoder.from_dict(made.to_dict())
     np.testing.assert_array_equal(again.transform(TABLE), features)
+    far = made.transform(row(age=1e308))  # like nothing else, and finite
+    assert np.isfinite(far).all() and np.isfinite(made.transform(row(age=-1e308))).all()
     alone = tr.Encoder(fourier=4).fit({"x": [2.0]})
     assert alone.to_dict()["fourier"]["scale"] == 1.0  # no two rows differ
 
@@ -443,6 +445,11 @@ class Stumps:
         return (rows > 0).astype(np.int32)
 
 
+class Mean:
+    def predict(self, rows):
+        return np.zeros(len(rows))
+
+
 def test_forests_as_lightgbm_has_them():
     encoder = tr.Encoder(trees=Stumps()).fit({"x": [1.0, 2.0, 3.0], "y": [5.0, 6.0, 9.0]})
     assert encoder.names == tuple(f"tree {k}, leaf {leaf}" for k in (0, 1) for leaf in (0, 1))
@@ -463,6 +470,7 @@ def test_forests_as_lightgbm_has_them():
     [
         (lambda: tr.Encoder(trees=3), "has neither apply nor predict"),
         (lambda: tr.Encoder(trees=Stumps(), fourier=8), "leave one out"),
+        (lambda: tr.Encoder(trees=Mean()).fit(TABLE), "has no leaves"),
         (
             lambda: tr.Encoder(trees=forest_on(plane(20), np.arange(20))).fit(TABLE),
             "fitted on 2 columns",

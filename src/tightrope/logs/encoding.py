@@ -216,12 +216,16 @@ class FourierFeatures(Fitted):
 
     def encode(self, rows: np.ndarray) -> np.ndarray:
         frequencies, phases = _waves(self.seed, rows.shape[1], self.size)
-        angles = np.tile(phases, (len(rows), 1))
-        for column, frequency in zip(rows.T, frequencies, strict=True):
-            # no product of matrices: its last digits differ by the number of rows
-            angles += column[:, None] * (frequency / self.scale)
-        cosines = [math.cos(angle) for angle in angles.ravel().tolist()]
-        return math.sqrt(2 / self.size) * np.array(cosines).reshape(angles.shape)
+        waves = np.tile(phases, (len(rows), 1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for column, frequency in zip(rows.T, frequencies, strict=True):
+                # no product of matrices: its last digits differ by the number of rows
+                waves += column[:, None] * (frequency / self.scale)
+        waves[~np.isfinite(waves)] = 0.0
+        for angles in waves:  # math's, as in TimeColumn
+            angles[:] = [math.cos(angle) for angle in angles.tolist()]
+        waves *= math.sqrt(2 / self.size)
+        return waves
 
 
 @functools.lru_cache(maxsize=8)
@@ -318,11 +322,16 @@ class Leaves:
         self.reached = [np.unique(leaves) for leaves in self._leaves(rows).T]
 
     def _leaves(self, rows: np.ndarray) -> np.ndarray:
-        leaves = (
-            self.forest.apply(rows)
-            if callable(getattr(self.forest, "apply", None))
-            else self.forest.predict(rows, pred_leaf=True)
-        )
+        if callable(getattr(self.forest, "apply", None)):
+            leaves = self.forest.apply(rows)
+        else:
+            try:
+                leaves = self.forest.predict(rows, pred_leaf=True)
+            except TypeError as error:
+                raise ValueError(
+                    f"trees = {checks.show(self.forest)} has no leaves: {error}; pass a fitted "
+                    "forest of scikit-learn or LightGBM."
+                ) from None
         return np.asarray(leaves, dtype=np.int64).reshape(len(rows), -1)
 
     @property
