@@ -232,7 +232,7 @@ Features = Annotated[
     BeforeValidator(_read),
     AfterValidator(_fitted),
     PlainSerializer(
-        lambda fitted: fitted.model_dump(mode="json")
+        lambda fitted: fitted.dump()
     ),  # in full: a later version may have other defaults
 ]
 
@@ -266,7 +266,7 @@ Numbers = (
 
 class FeatureReader:
     def __init__(self, fitted: FittedEncoder, experiment: str) -> None:
-        self.encoder = Encoder.from_dict(fitted.model_dump(mode="json"))
+        self.encoder = Encoder.from_dict(fitted.dump())
         self.kinds: dict[str, Kind] = {name: column.kind for name, column in fitted.columns.items()}
         self.experiment = experiment
 

@@ -14,7 +14,7 @@ from tightrope_service.client import Client, features
 from tightrope_service.events import Created
 from tightrope_service.recovery import replay, verify
 from tightrope_service.service import sample_requests, warm_up
-from tightrope_service.spec import ExperimentSpec
+from tightrope_service.spec import ExperimentSpec, FeatureReader
 
 COLUMNS = {
     "country": {"kind": "category", "levels": ["de", "fr"]},
@@ -374,3 +374,13 @@ def test_kernels_are_compiled_ahead_as_for_numbers():
         14,
         14,
     ]
+
+
+def test_fourier_features_stand_in_a_spec_as_the_encoder_has_them():
+    table = {"country": ["de", "fr"] * 10, "age": np.arange(20.0)}
+    encoder = tr.Encoder(fourier=8, seed=2).fit(table)
+    spec = ExperimentSpec.model_validate(SPEC | {"features": encoder.to_dict()})
+    assert encoder_of(spec.model_dump(mode="json")).to_dict() == encoder.to_dict()
+    rows = FeatureReader(spec.encoder, "one").numbers([{"country": "de", "age": 3.5}] * 2)
+    np.testing.assert_array_equal(rows, [encoder.transform({"country": "de", "age": 3.5})] * 2)
+    assert "fourier" not in ExperimentSpec.model_validate(SPEC).model_dump(mode="json")["features"]

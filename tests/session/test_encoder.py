@@ -276,3 +276,215 @@ def test_transformers_of_scikit_learn_are_taken_as_they_are(tmp_path):
     assert tr.Session.load(path, encoder=made).decide(visitor).arm in (0, 1)
     with pytest.raises(ValueError, match="dimension is missing"):
         tr.Session(tr.LinUCB(), arms=2, encoder=made)
+
+
+def plane(number, seed=0):
+    x, y = np.random.default_rng(seed).normal(size=(2, number))
+    return {"x": x, "y": y}
+
+
+def test_inner_products_of_fourier_features_are_a_kernel():
+    table, scale = plane(40), 1.3
+    numbers = tr.Encoder().fit(table).transform(table)
+    squared = ((numbers[:, None] - numbers) ** 2).sum(axis=2)
+    estimates = []
+    for seed in range(60):
+        features = tr.Encoder(fourier=64, scale=scale, seed=seed).fit(table).transform(table)
+        estimates.append(features @ features.T)
+    error = np.std(estimates, axis=0, ddof=1) / np.sqrt(len(estimates))
+    apart = np.mean(estimates, axis=0) - np.exp(-squared / (2 * scale**2))
+    assert (np.abs(apart) < 4 * error).all()
+
+
+def test_fourier_features_are_drawn_from_their_seed():
+    one, same, other = (
+        tr.Encoder(fourier=16, seed=seed).fit(TABLE).transform(TABLE) for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(one, same)
+    assert (one[:, -16:] != other[:, -16:]).all()
+    np.testing.assert_array_equal(one[:, :-16], other[:, :-16])
+
+
+def test_fourier_features_take_the_place_of_numbers_and_times():
+    made = tr.Encoder(KINDS, cross=[("country", "device")], fourier=8, intercept=True).fit(TABLE)
+    plain = tr.Encoder(KINDS, cross=[("country", "device")], intercept=True).fit(TABLE)
+    smooth = ("age", "when")
+    levels = [name for name in plain.names if not name.startswith(smooth)]
+    assert made.names == (*levels, *(f"Fourier {k}" for k in range(8)))
+    features = made.transform(TABLE)
+    assert features.shape == (6, made.dimension) == (6, len(made.names))
+    numbers = plain.transform(TABLE)
+    kept = [name in levels for name in plain.names]
+    np.testing.assert_array_equal(features[:, :-8], numbers[:, kept])
+    rows = [{name: values[i] for name, values in TABLE.items()} for i in range(6)]
+    for i, one in enumerate(rows):  # to the last bit, whatever the number of rows
+        np.testing.assert_array_equal(features[i], made.transform(one))
+    apart = [
+        np.linalg.norm(numbers[i] - numbers[j])
+        for numbers in [numbers[:, ~np.array(kept)]]
+        for i in range(6)
+        for j in range(i)
+    ]
+    assert made.to_dict()["fourier"]["scale"] == pytest.approx(np.median(apart))
+    again = tr.Encoder.from_dict(made.to_dict())
+    np.testing.assert_array_equal(again.transform(TABLE), features)
+    far = made.transform(row(age=1e308))  # like nothing else, and finite
+    assert np.isfinite(far).all() and np.isfinite(made.transform(row(age=-1e308))).all()
+    alone = tr.Encoder(fourier=4).fit({"x": [2.0]})
+    assert alone.to_dict()["fourier"]["scale"] == 1.0  # no two rows differ
+
+
+def test_features_of_a_stored_draw_stay():
+    """Files hold the seed: what it draws must not change with a later NumPy."""
+    data = tr.Encoder({"x": "number"}, fourier=3, scale=1.0).fit({"x": [-1.0, 1.0]}).to_dict()
+    np.testing.assert_allclose(
+        tr.Encoder.from_dict(data).transform({"x": 0.5}),
+        [-0.7512986277448402, -0.3581137355602365, -0.8126411356775817],
+        rtol=1e-12,
+    )
+
+
+def test_sessions_with_fourier_features_go_on_from_files():
+    encoder = tr.Encoder(fourier=32, seed=7).fit(plane(50))
+    one = tr.Session(tr.LinTS(), arms=3, encoder=encoder, seed=3)
+    other = tr.Session.from_bytes(one.to_bytes())
+    for k, (x, y) in enumerate(zip(*plane(60, 1).values(), strict=True)):
+        a, b = one.decide({"x": x, "y": y}, id=k), other.decide({"x": x, "y": y}, id=k)
+        assert (a.arm, a.propensity) == (b.arm, b.propensity)
+        one.reward(k, x * y), other.reward(k, x * y)
+        if k == 30:
+            other = tr.Session.from_bytes(other.to_bytes())
+
+
+def right_of_xor(encoder, rounds=800):
+    """How often the last half of the rounds plays the right one of two arms."""
+    session = tr.Session(tr.LinUCB(), arms=2, encoder=encoder, seed=0)
+    right = []
+    for x, y in zip(*plane(rounds, 2).values(), strict=True):
+        decision = session.decide({"x": x, "y": y})
+        right.append(decision.arm == int((x > 0) ^ (y > 0)))
+        session.reward(decision.id, float(right[-1]))
+    return np.mean(right[rounds // 2 :])
+
+
+def test_fourier_features_learn_what_is_not_linear():
+    assert right_of_xor(tr.Encoder().fit(plane(200))) < 0.65
+    assert right_of_xor(tr.Encoder(fourier=64).fit(plane(200))) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: tr.Encoder(fourier=0), "fourier = 0 is not a whole number from 1"),
+        (lambda: tr.Encoder(fourier=8, scale=0.0), "scale = 0.0"),
+        (lambda: tr.Encoder(scale=1.0), "such as fourier=256"),
+        (lambda: tr.Encoder(fourier=8, seed=-1), "seed = -1"),
+        (
+            lambda: tr.Encoder(fourier=8).fit({"a": ["x", "y"]}),
+            "needs a column of numbers or times",
+        ),
+        (
+            lambda: tr.Encoder.from_dict(
+                tr.Encoder().fit({"a": ["x"]}).to_dict()
+                | {"fourier": {"size": 8, "scale": 1.0, "seed": 0}}
+            ),
+            "needs a column of numbers or times",
+        ),
+    ],
+)
+def test_mistakes_of_fourier_features_are_sentences(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+def forest_on(table, rewards):
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    return ensemble.RandomForestRegressor(8, max_leaf_nodes=6, random_state=0).fit(
+        tr.Encoder().fit(table).transform(table), rewards
+    )
+
+
+def test_leaves_of_a_forest_are_features(tmp_path):
+    table = plane(300) | {"c": np.where(np.arange(300) % 2, "odd", "even")}
+    wanted = (table["x"] > 0) ^ (table["y"] > 0)
+    forest = forest_on(table, wanted)
+    encoder = tr.Encoder(trees=forest, intercept=True).fit(table)
+    features = encoder.transform(table)
+    assert features.shape == (300, encoder.dimension) == (300, len(encoder.names))
+    assert encoder.dimension == 1 + sum(tree.get_n_leaves() for tree in forest.estimators_)
+    np.testing.assert_allclose((features[:, 1:] ** 2).sum(axis=1), 1.0)
+    assert encoder.names[:2] == ("1", f"tree 0, leaf {encoder._leaves.reached[0][0]}")
+    np.testing.assert_array_equal(
+        encoder.transform({name: values[7] for name, values in table.items()}), features[7]
+    )
+    session = tr.Session(tr.LinTS(), arms=2, encoder=encoder, seed=3)
+    path = session.save(tmp_path / "s.npz")
+    with pytest.raises(ValueError, match="encoder is missing"):
+        tr.Session.load(path)
+    other = tr.Session.load(path, encoder=pickle.loads(pickle.dumps(encoder)))
+    for k in range(40):
+        row = {name: values[k] for name, values in table.items()}
+        a, b = session.decide(row, id=k), other.decide(row, id=k)
+        assert (a.arm, a.propensity) == (b.arm, b.propensity)
+        session.reward(k, float(a.arm == wanted[k])), other.reward(k, float(a.arm == wanted[k]))
+    with pytest.raises(ValueError, match="keep it with pickle"):
+        encoder.to_dict()
+
+
+def test_a_forest_learns_what_is_not_linear():
+    table = plane(200)
+    forest = forest_on(table, (table["x"] > 0) ^ (table["y"] > 0))
+    assert right_of_xor(tr.Encoder(trees=forest).fit(table)) > 0.85
+
+
+class Stumps:
+    """As LightGBM's models are."""
+
+    def predict(self, rows, pred_leaf=False):
+        assert pred_leaf
+        return (rows > 0).astype(np.int32)
+
+
+class Mean:
+    def predict(self, rows):
+        return np.zeros(len(rows))
+
+
+def test_forests_as_lightgbm_has_them():
+    encoder = tr.Encoder(trees=Stumps()).fit({"x": [1.0, 2.0, 3.0], "y": [5.0, 6.0, 9.0]})
+    assert encoder.names == tuple(f"tree {k}, leaf {leaf}" for k in (0, 1) for leaf in (0, 1))
+    np.testing.assert_allclose(
+        encoder.transform({"x": 9.0, "y": 0.0}), np.sqrt([0.0, 0.5, 0.5, 0.0])
+    )
+    lightgbm = pytest.importorskip("lightgbm")
+    table = plane(300)
+    booster = lightgbm.LGBMRegressor(n_estimators=5, num_leaves=6, verbose=-1).fit(
+        tr.Encoder().fit(table).transform(table), table["x"] * table["y"]
+    )
+    features = tr.Encoder(trees=booster).fit(table).transform(table)
+    np.testing.assert_allclose((features**2).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: tr.Encoder(trees=3), "has neither apply nor predict"),
+        (lambda: tr.Encoder(trees=Stumps(), fourier=8), "leave one out"),
+        (lambda: tr.Encoder(trees=Mean()).fit(TABLE), "has no leaves"),
+        (
+            lambda: tr.Encoder(trees=forest_on(plane(20), np.arange(20))).fit(TABLE),
+            "fitted on 2 columns",
+        ),
+        (
+            lambda: tr.Encoder(
+                trees=forest_on(plane(20), np.arange(20)).fit(
+                    pd.DataFrame(plane(20)), np.arange(20)
+                )
+            ).fit(plane(20)),
+            "fitted on columns by name",
+        ),
+    ],
+)
+def test_mistakes_of_trees_are_sentences(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()

@@ -8,6 +8,7 @@ file holds it as numbers and texts.
 
 import collections
 import copy
+import functools
 import hashlib
 import json
 import math
@@ -32,7 +33,13 @@ from .tables import (
 
 Kind: TypeAlias = Literal["number", "category", "hashed", "time"]
 KINDS: tuple[Kind, ...] = ("number", "category", "hashed", "time")
+SMOOTH = ("number", "time")  # kinds that pass through Fourier features
 MOST_LEVELS, MOST_BUCKETS, MOST_COLUMNS = 10_000, 2**20, 10_000
+NOT_SMOOTH = (
+    "fourier needs a column of numbers or times, and there is none; leave fourier out, or use "
+    "cross for pairs of categories."
+)
+MOST_ROWS = 1000  # whose pairs say the scale
 JOINED = " & "  # between the levels of a crossing
 DAY, WEEK = 86_400.0, 604_800.0  # seconds
 MONDAY = 4 * DAY  # the first one after 1970 began, on a Thursday
@@ -196,6 +203,46 @@ Column = Annotated[
 ]
 
 
+class FourierFeatures(Fitted):
+    """sqrt(2 / D) cos(x W / scale + b), whose inner products are about exp(-|x - y|^2 / (2
+    scale^2)) (Rahimi, Recht 2007). W is normal and b uniform, both drawn from the seed."""
+
+    size: Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+
+    def names(self) -> list[str]:
+        return [f"Fourier {k}" for k in range(self.size)]
+
+    def encode(self, rows: np.ndarray) -> np.ndarray:
+        frequencies, phases = _waves(self.seed, rows.shape[1], self.size)
+        waves = np.tile(phases, (len(rows), 1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for column, frequency in zip(rows.T, frequencies, strict=True):
+                # no product of matrices: its last digits differ by the number of rows
+                waves += column[:, None] * (frequency / self.scale)
+        waves[~np.isfinite(waves)] = 0.0
+        for angles in waves:  # math's, as in TimeColumn
+            angles[:] = [math.cos(angle) for angle in angles.tolist()]
+        waves *= math.sqrt(2 / self.size)
+        return waves
+
+
+@functools.lru_cache(maxsize=8)
+def _waves(seed: int, dimension: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.RandomState(seed)  # for files: its draws stay the same in later NumPys
+    return rng.standard_normal((dimension, size)), rng.uniform(0, 2 * math.pi, size)
+
+
+def _typical_distance(rows: np.ndarray, seed: int) -> float:
+    """The median distance of two rows that differ, among at most MOST_ROWS; 1 where none do."""
+    from scipy.spatial.distance import pdist
+
+    chosen = np.random.RandomState(seed).permutation(len(rows))[:MOST_ROWS]
+    apart = pdist(rows[chosen])
+    return float(np.median(apart[apart > 0.0])) if apart.any() else 1.0
+
+
 class FittedEncoder(Fitted):
     format: Literal[1] = 1
     columns: Annotated[dict[Name, Column], Field(max_length=MOST_COLUMNS)]
@@ -203,13 +250,29 @@ class FittedEncoder(Fitted):
         tuple[tuple[Name, Name, CategoryColumn], ...], Field(max_length=MOST_COLUMNS)
     ]
     intercept: bool
+    fourier: FourierFeatures | None = None
+
+    @property
+    def parts(self) -> list[tuple[str, Column]]:
+        """What has columns of its own, and not those of the Fourier features, by name."""
+        return [
+            *((name, one) for name, one in self.columns.items() if not self.is_smooth(one)),
+            *((f"{a}{JOINED}{b}", one) for a, b, one in self.crossings),
+        ]
+
+    def is_smooth(self, column: Column) -> bool:
+        return self.fourier is not None and column.kind in SMOOTH
 
     @property
     def dimension(self) -> int:
-        return self.intercept + sum(
-            one.size
-            for one in (*self.columns.values(), *(column for _, _, column in self.crossings))
+        return (
+            self.intercept
+            + sum(one.size for _, one in self.parts)
+            + (0 if self.fourier is None else self.fourier.size)
         )
+
+    def dump(self) -> JsonObject:
+        return self.model_dump(mode="json", exclude_none=True)
 
     @classmethod
     def read(cls, data: Mapping[str, object]) -> Self:
@@ -230,6 +293,8 @@ class FittedEncoder(Fitted):
             (name for name in crossed if not isinstance(fitted.columns.get(name), CategoryColumn)),
             None,
         )
+        if fitted.fourier is not None and not any(map(fitted.is_smooth, fitted.columns.values())):
+            raise ValueError(NOT_SMOOTH)
         if unknown is not None or not fitted.columns:
             raise ValueError(
                 "columns of the encoder are missing."
@@ -237,6 +302,51 @@ class FittedEncoder(Fitted):
                 else f"the encoder crosses {unknown!r}, which is no category."
             )
         return fitted
+
+
+class Leaves:
+    """A column for each leaf of a forest that rows of the table reach, 1 / sqrt(trees) there, so
+    that a row has length 1, or less where it reaches another one."""
+
+    def __init__(self, forest: Any, rows: np.ndarray) -> None:
+        taken = getattr(forest, "n_features_in_", rows.shape[1])
+        named = callable(getattr(forest, "apply", None)) and hasattr(forest, "feature_names_in_")
+        if taken != rows.shape[1] or named:
+            what = "columns by name" if named else f"{taken} columns"
+            raise ValueError(
+                f"trees was fitted on {what}, but is given the {rows.shape[1]} features that these "
+                "columns have without it; fit it on encoder.transform(table) of a fitted encoder "
+                "with the same columns."
+            )
+        self.forest = forest
+        self.reached = [np.unique(leaves) for leaves in self._leaves(rows).T]
+
+    def _leaves(self, rows: np.ndarray) -> np.ndarray:
+        if callable(getattr(self.forest, "apply", None)):
+            leaves = self.forest.apply(rows)
+        else:
+            try:
+                leaves = self.forest.predict(rows, pred_leaf=True)
+            except TypeError as error:
+                raise ValueError(
+                    f"trees = {checks.show(self.forest)} has no leaves: {error}; pass a fitted "
+                    "forest of scikit-learn or LightGBM."
+                ) from None
+        return np.asarray(leaves, dtype=np.int64).reshape(len(rows), -1)
+
+    @property
+    def size(self) -> int:
+        return sum(reached.size for reached in self.reached)
+
+    def names(self) -> list[str]:
+        return [
+            f"tree {k}, leaf {leaf}" for k, reached in enumerate(self.reached) for leaf in reached
+        ]
+
+    def encode(self, rows: np.ndarray) -> np.ndarray:
+        leaves = self._leaves(rows)
+        hit = [leaves[:, k, None] == reached for k, reached in enumerate(self.reached)]
+        return np.concatenate(hit, axis=1) / math.sqrt(len(hit))
 
 
 class Encoder:
@@ -261,11 +371,24 @@ class Encoder:
         Columns of a "hashed" one.
     intercept : bool
         A first column of ones; policies whose width is from the data add one themselves.
+    fourier : int from 1 to 10,000, optional
+        So many random Fourier features (Rahimi, Recht 2007) in place of the numbers and times, so
+        that a linear policy learns any smooth function of them.
+    scale : float > 0, optional
+        How far apart rows are that have little to do with each other, in the units of the scaled
+        numbers. None: the median distance of two rows of the table.
+    seed : int from 0 to 4,294,967,295
+        Draws the Fourier features, and is kept with them: equal seeds are equal features, whatever
+        a session's seed.
+    trees : fitted forest, optional
+        Of scikit-learn, with `apply`, or of LightGBM: the leaves that a row reaches in place of
+        all features. It was fitted on what `transform` makes without it. A file does not hold it.
 
     Raises
     ------
     ValueError
-        For a kind that is none, and for crossings of columns that are no categories.
+        For a kind that is none, for crossings of columns that are no categories, and for Fourier
+        features without a number or time.
 
     Examples
     --------
@@ -285,12 +408,39 @@ class Encoder:
         levels: int = 50,
         buckets: int = 32,
         intercept: bool = False,
+        fourier: int | None = None,
+        scale: float | None = None,
+        seed: int = 0,
+        trees: object = None,
     ) -> None:
         self._kinds = None if columns is None else _checked_kinds(columns)
         self._cross = _checked_pairs(cross)
         self._levels = checks.integer("levels", levels, least=1, most=MOST_LEVELS)
         self._buckets = checks.integer("buckets", buckets, least=1, most=MOST_BUCKETS)
         self._intercept = checks.flag("intercept", intercept)
+        self._fourier = (
+            None
+            if fourier is None
+            else checks.integer("fourier", fourier, least=1, most=MOST_COLUMNS)
+        )
+        if scale is not None and fourier is None:
+            raise ValueError(
+                f"scale = {checks.show(scale)} is that of Fourier features; say how many, such as "
+                "fourier=256."
+            )
+        self._scale = None if scale is None else checks.real("scale", scale, above=0.0)
+        self._seed = checks.integer("seed", seed, least=0, most=2**32 - 1)
+        if trees is not None and fourier is not None:
+            raise ValueError("trees and fourier each make all features; leave one out.")
+        if trees is not None and not any(
+            callable(getattr(trees, name, None)) for name in ("apply", "predict")
+        ):
+            raise ValueError(
+                f"trees = {checks.show(trees)} has neither apply nor predict; pass a fitted forest "
+                "of scikit-learn or LightGBM."
+            )
+        self._trees = trees
+        self._leaves: Leaves | None = None
         self._fitted: FittedEncoder | None = None
 
     def fit(self, table: object) -> "Encoder":
@@ -343,9 +493,28 @@ class Encoder:
             crossings.append(
                 (a, b, CategoryColumn.fit(_pair_levels(categories[a], categories[b]), self._levels))
             )
-        return self._with(
-            FittedEncoder(columns=columns, crossings=tuple(crossings), intercept=self._intercept)
+        fourier = None
+        if self._fourier is not None:
+            smooth = [
+                columns[name].encode(name, _column(batch, name))
+                for name in columns
+                if columns[name].kind in SMOOTH
+            ]
+            if not smooth:
+                raise ValueError(NOT_SMOOTH)
+            scale = self._scale or _typical_distance(np.concatenate(smooth, axis=1), self._seed)
+            fourier = FourierFeatures(size=self._fourier, scale=scale, seed=self._seed)
+        fitted = self._with(
+            FittedEncoder(
+                columns=columns,
+                crossings=tuple(crossings),
+                intercept=self._intercept,
+                fourier=fourier,
+            )
         )
+        if self._trees is not None:
+            fitted._leaves = Leaves(self._trees, fitted._encoded(batch))
+        return fitted
 
     def transform(self, rows: object) -> np.ndarray:
         """Features of a row, or of every row of a table.
@@ -372,30 +541,50 @@ class Encoder:
             and bool(rows)
             and all(np.ndim(value) == 0 for value in rows.values())
         )
-        batch = _table_of([rows] if single else rows)
+        features = self._encoded(_table_of([rows] if single else rows))
+        if self._leaves is not None:
+            features = self._leaves.encode(features)
+        if fitted.intercept:
+            features = np.insert(features, 0, 1.0, axis=1)
+        return features[0] if single else features
+
+    def _encoded(self, batch: TableBatch) -> np.ndarray:
+        """All features but the column of ones and the leaves."""
+        fitted = self._fitted_encoder()
         values = {name: _column(batch, name) for name in fitted.columns}
-        parts = [column.encode(name, values[name]) for name, column in fitted.columns.items()]
+        parts: list[np.ndarray] = []
+        smooth: list[np.ndarray] = []
+        for name, column in fitted.columns.items():
+            (smooth if fitted.is_smooth(column) else parts).append(
+                column.encode(name, values[name])
+            )
         for a, b, column in fitted.crossings:
             parts.append(column.encode("", _pair_levels(values[a], values[b])))
-        if fitted.intercept:
-            parts.insert(0, np.ones((parts[0].shape[0], 1)))
-        features = np.concatenate(parts, axis=1)
-        return features[0] if single else features
+        if fitted.fourier is not None:
+            parts.append(fitted.fourier.encode(np.concatenate(smooth, axis=1)))
+        return np.concatenate(parts, axis=1)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the d features, in their order."""
         fitted = self._fitted_encoder()
-        own = [one for name, column in fitted.columns.items() for one in column.names(name)]
-        pairs = [
-            one for a, b, column in fitted.crossings for one in column.names(f"{a}{JOINED}{b}")
-        ]
-        return (*(["1"] if fitted.intercept else []), *own, *pairs)
+        ones = ["1"] if fitted.intercept else []
+        if self._leaves is not None:
+            return (*ones, *self._leaves.names())
+        own = [one for name, column in fitted.parts for one in column.names(name)]
+        waves = [] if fitted.fourier is None else fitted.fourier.names()
+        return (*ones, *own, *waves)
 
     @property
     def dimension(self) -> int:
         """d, the number of features."""
-        return self._fitted_encoder().dimension
+        fitted = self._fitted_encoder()
+        return fitted.dimension if self._leaves is None else fitted.intercept + self._leaves.size
+
+    @property
+    def is_data(self) -> bool:
+        """Whether a file can hold it, which it cannot where it has trees."""
+        return self._trees is None
 
     def to_dict(self) -> JsonObject:
         """All that was learned, as JSON takes it.
@@ -403,8 +592,18 @@ class Encoder:
         Returns
         -------
         dict
+
+        Raises
+        ------
+        ValueError
+            For an encoder that was not fitted, or that has trees.
         """
-        return self._fitted_encoder().model_dump(mode="json")
+        if not self.is_data:
+            raise ValueError(
+                "this encoder has trees, which are no plain data; keep it with pickle, and pass it "
+                "to Session.load again."
+            )
+        return self._fitted_encoder().dump()
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Encoder":

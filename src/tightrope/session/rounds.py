@@ -657,8 +657,7 @@ def encoded_rows(encoder: Any, rows: Any) -> np.ndarray:
 def described_encoder(encoder: Transformer | None) -> JsonObject | str | None:
     if encoder is None:
         return None
-    description: JsonObject | str = encoder.to_dict() if is_own(encoder) else OWN
-    return description
+    return encoder.to_dict() if is_own(encoder) and encoder.is_data else OWN
 
 
 def found_encoder(

@@ -223,8 +223,8 @@ class Session:
         number, such as 500 for LinTS.
     encoder : Encoder, or anything with its `transform`
         Makes the features of rounds from rows by column name: a dict for all arms, a list of dicts,
-        or a table with a row for each arm. It must have been fitted. Files hold an `Encoder`;
-        `load` asks for any other again.
+        or a table with a row for each arm. It must have been fitted. Files hold an `Encoder`
+        without trees; `load` asks for any other again.
     clock : function returning seconds since 1970
         Says the time for a window in time, default `time.time`.
 
@@ -1512,7 +1512,7 @@ class Session:
             stream and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it began
             with, so that `merge` can tell what is new.
         encoder : anything with `transform`
-            Needed again only where it is not an `Encoder`.
+            Needed again only where it is not an `Encoder`, or has trees.
 
         Returns
         -------
