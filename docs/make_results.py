@@ -117,6 +117,7 @@ CAPTIONS = {
     ("successors", "changing"): f"Means of 100 runs; {PAIRED}.",
     ("successors", "clusters"): "Means of 40 worlds; bars: two standard errors.",
     ("successors", "sets"): f"Means of 40 runs; {BANDS}.",
+    ("successors", "unknown-l"): f"Means of 100 runs; {PAIRED}.",
     ("successors", "widths"): f"Means of 40 worlds; {PAIRED}.",
     ("softucb", "table1"): f"Means of 300 instances; {BANDS}.",
 }

@@ -92,7 +92,7 @@ class SquareCB(Gaps, KnowsChances, RidgePolicy):
         weight: Scratch  # (K,) probabilities
 
     @staticmethod
-    def variant(arguments: Arguments) -> type[Policy] | None:
+    def made_instead(arguments: Arguments) -> type[Policy] | None:
         """With a regression of one's own it is another class, whose rounds are Python; refuses what
         is for ridge regression beside one."""
         if arguments.get("model") is None:

@@ -112,7 +112,7 @@ class Metrics(Problem):
     reward: np.ndarray = scratch()  # (M,) of the last decision
 
     @staticmethod
-    def variant(arguments: Stored) -> Callable[..., object] | None:
+    def made_instead(arguments: Stored) -> Callable[..., object] | None:
         if "metrics" in arguments:
             return None
         return lambda coupling=0.0, **metrics: Metrics(metrics, coupling=coupling)

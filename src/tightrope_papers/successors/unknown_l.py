@@ -57,8 +57,8 @@ def score(runs: UnknownRuns) -> Rows:
         (OURS, LEARNED, PLAIN),
         (OURS, TOLD, LEARNED),
         (OURS, OSSB, OSLB),
-        ("ossb-outperforms", OSSB, PLAIN),
-        ("ossb-outperforms", OSSB, TOLD),
+        (OURS, OSSB, PLAIN),
+        (OURS, OSSB, TOLD),
     )
     for key, lower, higher in pairs:
         for name, final in finals.items():
