@@ -29,6 +29,7 @@ QUICK = {
     "semibandits-fig1",
     "softucb-table1",
     "openbandit-values",
+    "successors-widths",
 }  # of every paper
 NAMES = {"-".join(item): item for item in FIGURES}
 LOCKED = json.loads(PATH.read_text())
