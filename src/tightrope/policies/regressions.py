@@ -105,7 +105,7 @@ class Outside(NamedTuple):
             )
         self.mean[:] = scores
 
-    def learn(self, context, arm, reward):
+    def learn(self, context, arm, reward, most):
         row = np.array(value_or(context.features, self.features)[arm])
         one = self.regressions[arm % self.regressions.size]
         error = float(reward) - float(
