@@ -14,6 +14,7 @@ Where a promise is about one segment, arms have estimates by segment in all prom
 safe depends on the segment then, so that a mean over all of them would bound nothing.
 """
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -148,7 +149,9 @@ def line_of(promise: Promise) -> tuple[float, float, float]:
 
 
 def promises_given(name: str, value: object) -> list[Stored]:
-    value = opened(value) if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        with contextlib.suppress(ValueError):  # bytes that are no JSON
+            value = opened(value)
     items = [value] if isinstance(value, Promise | Mapping) else value
     if not isinstance(items, Sequence) or isinstance(items, str) or not items:
         raise ValueError(
