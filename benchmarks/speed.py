@@ -152,7 +152,7 @@ def places(
     for name, (problem, stops) in among.items():
         arms = describe(problem)
         structure = set(offers(arms)) - {"arms"} or {"arms"}
-        if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops):
+        if structure & set(accepts(policy)) and stops in (None, bool(type(policy).TRAITS.stops)):
             with contextlib.suppress(ValueError):  # rewards that it does not take
                 check_fit(policy, arms)
                 fitting.append((name, problem))

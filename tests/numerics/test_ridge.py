@@ -14,7 +14,7 @@ NO_CONTEXT = Context(None, None, None, None)
 @jit
 def feed(model, context, arms, rewards):
     for t in range(arms.shape[0]):
-        ridge.learn(model, context, arms[t], rewards[t])
+        ridge.learn(model, context, arms[t], rewards[t], np.inf)
 
 
 def fresh(X, lam, arms, rewards):

@@ -54,7 +54,7 @@ def reference(X, lam, arms, rewards):
 
 def fed(model, context, arms, rewards):
     for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):
-        ridge.learn(model, context, arm, reward)
+        ridge.learn(model, context, arm, reward, np.inf)
     ridge.predict(model, context)
     return model
 
