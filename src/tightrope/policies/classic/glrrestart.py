@@ -83,7 +83,7 @@ class GLRRestart(Wrapper):
         T = max(arms.horizon or UNKNOWN_HORIZON, 2)
         delta = 1.0 / math.sqrt(T) if math.isnan(self.delta) else self.delta
         omega = math.sqrt(math.log(T) / T) if math.isnan(self.omega) else self.omega
-        between = max(math.floor(K / omega), K) if omega > 0.0 else math.inf
+        between = max(math.floor(K / omega), K) if omega > 0.0 else 0  # 0: none is forced
         return GLRState(
             inner,
             np.zeros(1),
@@ -92,7 +92,7 @@ class GLRRestart(Wrapper):
             np.zeros(K),
             np.full(K, float(self.split_every)),
             np.zeros(K),
-            np.array([delta, between if between < math.inf else 0.0]),
+            np.array([delta, between]),
         )
 
     def reward_range(self):

@@ -38,7 +38,7 @@ from ...numerics.counts import argmax, one_hot
 from ...numerics.linalg import cholesky, inner, solve_lower, solve_lower_transposed
 from ...solvers.programs import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, thin
 from .models import checked_features, coordinates
-from .stopping import Answering, error_estimate, new_answer, report
+from .stopping import Planned, error_estimate, new_answer, report
 
 ACCURACY = 0.001  # of the designs
 LEAST_SHARE = 1e-6  # smaller shares of a design are dropped
@@ -54,7 +54,7 @@ OwnAnswer: TypeAlias = Annotated[
     stops="plan",
     examples=({"budget": 200}, {"budget": 200, "pool": False, "noise": 0.3}),
 )
-class ODLinBAI(Answering):
+class ODLinBAI(Planned):
     """Sample by the G-optimal design for the arms that are left, keep half as many arms as there
     are dimensions, then a quarter, .., until one is left.
 
@@ -139,23 +139,7 @@ class ODLinBAI(Answering):
         return arm
 
     @jit
-    def commit(self, state, context, action):
-        state.plays[action] += 1.0
-        return state
-
-    @jit
-    def withdraw(self, state, context, action):
-        state.plays[action] -= 1.0
-        return state
-
-    @jit
     def update(self, state, context, action, reward):
-        take(self, state, action, reward)
-        return state
-
-    @jit
-    def inform(self, state, context, action, reward):
-        state.plays[action] += 1.0
         take(self, state, action, reward)
         return state
 

@@ -23,7 +23,7 @@ from ...compiled.kernels import jit, lean
 from ...core.fields import Count, Derived, Finite, Flag, Given, RewardSum, choice, flag, integer
 from ...core.policy import policy
 from ...numerics.counts import one_hot
-from .stopping import Answer, Answering, new_answer, refuse_broken, report
+from .stopping import Answer, Planned, new_answer, refuse_broken, report
 
 
 class HalvingState(NamedTuple):
@@ -44,7 +44,7 @@ class HalvingState(NamedTuple):
     stops="plan",
     examples=({"budget": 200}, {"budget": 200, "plan": "rejects"}, {"budget": 200, "pool": False}),
 )
-class SequentialHalving(Answering):
+class SequentialHalving(Planned):
     """Sample all arms that are left equally often, drop the worse half, and go on until the budget
     is used up.
 
@@ -86,23 +86,7 @@ class SequentialHalving(Answering):
         return arm
 
     @jit
-    def commit(self, state, context, action):
-        state.plays[action] += 1.0
-        return state
-
-    @jit
-    def withdraw(self, state, context, action):
-        state.plays[action] -= 1.0
-        return state
-
-    @jit
     def update(self, state, context, action, reward):
-        take(self, state, action, reward)
-        return state
-
-    @jit
-    def inform(self, state, context, action, reward):
-        state.plays[action] += 1.0
         take(self, state, action, reward)
         return state
 

@@ -17,7 +17,7 @@ from ...compiled.kernels import jit, lean
 from ...core.fields import ArmIndex, Given, Record, Stored, choice, flag, real, scale_bound
 from ...core.policy import Policy
 from ...core.types import Explanation
-from ...core.verbs import allowed
+from ...core.verbs import allowed, update
 from ...numerics.counts import (
     DIVERGENCES,
     argmax,
@@ -73,6 +73,26 @@ class Answering(Policy):
 
     def admit(self, state, context):
         refuse_broken(state)
+
+
+class Planned(Answering):
+    """What is given is a number of samples, and `state.plays` counts the decisions of each arm,
+    those that wait for their reward among them."""
+
+    @jit
+    def commit(self, state, context, action):
+        state.plays[action] += 1.0
+        return state
+
+    @jit
+    def withdraw(self, state, context, action):
+        state.plays[action] -= 1.0
+        return state
+
+    @jit
+    def inform(self, state, context, action, reward):
+        state.plays[action] += 1.0
+        return update(self, state, context, action, reward)
 
 
 class Certifying(Answering):
