@@ -112,7 +112,7 @@ def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> n
         and chosen.min() >= 0
         and chosen.max() < scores.size
     )
-    if not valid or np.unique(chosen).size != chosen.size:
+    if not valid or np.bincount(chosen).max() > 1:
         raise ValueError(
             f"oracle = {oracle!r} did not answer with distinct arms from 0 to {scores.size - 1}."
         )
@@ -424,61 +424,39 @@ class Knapsack:
         costs = self.costs[arms]
         if costs.sum() <= most:
             return arms
-        sure, core = reduce_knapsack(values, costs, self.budget)
-        chosen = sure.copy()
-        chosen[core] = self._solve_core(
-            values[core], costs[core], self.budget * (1 + SLACK / 2) - costs[sure].sum()
-        )
-        return arms[chosen]
-
-    def _search(
-        self, values: np.ndarray, costs: np.ndarray, budget: float, steps: int
-    ) -> tuple[np.ndarray, bool]:
-        taken, best = np.zeros((2, values.size), dtype=np.bool_)
-        return best, bool(search(values, costs, budget, taken, best, steps))
-
-    def _solve_core(self, values: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarray:
-        if costs.sum() <= budget:
-            return np.ones(values.size, dtype=np.bool_)
         order = np.argsort(-values / np.maximum(costs, TINY), kind="stable")
         values, costs = values[order], costs[order]
-        best, exact = self._search(values, costs, budget, STEPS)
-        value = -1.0
-        while not exact and values[best].sum() > value:  # a better set leaves fewer changes to try
-            value = values[best].sum()
-            best, exact = meet_in_the_middle(values, costs, budget, best)
-        if not exact:
-            longer, exact = self._search(values, costs, budget, 200 * STEPS)
-            best = longer if exact or values[longer].sum() > value else best
-        chosen = np.empty_like(best)
-        chosen[order] = best
-        return chosen
+        sure, core = np.zeros((2, values.size), dtype=np.bool_)
+        reduce_knapsack(values, costs, self.budget, sure, core)
+        left = self.budget * (1 + SLACK / 2) - costs[sure].sum()
+        sure[core] = solve_core(values[core], costs[core], left)
+        return np.sort(arms[order[sure]])
 
 
-def reduce_knapsack(
-    values: np.ndarray, costs: np.ndarray, budget: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Masks of arms surely in an optimal set, and of those still open (Dembo and Hammer 1980).
+@jit
+def reduce_knapsack(values, costs, budget, sure, core):
+    """sure, core <- arms surely in an optimal set, and those still open (Dembo and Hammer 1980).
 
     The relaxation fills the budget by value per cost at a price; an arm against its price by more
-    than the gap between the relaxation and a greedy set cannot change sides.
+    than the gap between the relaxation and a greedy set cannot change sides. Arms by falling value
+    per cost, of which not all fit. sure, core: (n,) bools.
     """
-    order = np.argsort(-values / np.maximum(costs, TINY), kind="stable")
-    spent = np.cumsum(costs[order])
-    split = int(
-        np.searchsorted(spent, budget, side="right")
-    )  # the first arm that does not fit whole
-    price = values[order[split]] / costs[order[split]]
-    base = spent[split - 1] if split else 0.0
-    value = values[order[:split]].sum()
-    relaxed, left = value + (budget - base) * price, budget - base
-    for arm in order[split:]:
-        if costs[arm] <= left:
-            left -= costs[arm]
-            value += values[arm]
+    left, value, split = budget, 0.0, 0
+    while split < values.shape[0] - 1 and costs[split] <= left:  # rounding may let the last one fit
+        left -= costs[split]
+        value += values[split]
+        split += 1
+    price = values[split] / costs[split]  # of the first arm that does not fit whole
+    relaxed = value + left * price
+    for k in range(split, values.shape[0]):
+        if costs[k] <= left:
+            left -= costs[k]
+            value += values[k]
     gap = (relaxed - value) + 1e-9 * relaxed
-    excess = values - price * costs
-    return excess > gap, np.abs(excess) <= gap
+    for k in range(values.shape[0]):
+        excess = values[k] - price * costs[k]
+        sure[k] = excess > gap
+        core[k] = abs(excess) <= gap
 
 
 @jit
@@ -520,45 +498,66 @@ def search(values, costs, most, taken, best, steps):
     return False
 
 
-def meet_in_the_middle(
-    values: np.ndarray, costs: np.ndarray, budget: float, best: np.ndarray
-) -> tuple[np.ndarray, bool]:
-    """The best set that differs from the relaxation's in the arms which lose least by a change, and
-    whether no other can be better.
+@jit
+def meet_in_the_middle(values, costs, budget, best):
+    """best <- the best set that differs from the relaxation's in the arms which lose least by a
+    change, where it is better; whether no other can be better still.
 
-    They are as many as two lists of their changes have room for (Horowitz and Sahni 1974). best: a
-    set to do better than; it is returned if that fails. Arms by falling value per cost.
+    They are as many as two lists of their changes have room for (Horowitz and Sahni 1974). Arms by
+    falling value per cost, of which not all fit.
     """
-    base = np.cumsum(costs) <= budget
-    split = int(base.sum())
-    left, price = budget - costs[base].sum(), values[split] / costs[split]
-    least = values[best].sum() - values[base].sum()
+    n, left, split, least = values.shape[0], budget, 0, 0.0
+    while split < n - 1 and costs[split] <= left:
+        left -= costs[split]
+        least -= values[split]
+        split += 1
+    least += value_of(values, best)
+    price = values[split] / costs[split]
     gap = price * left - least  # what a change may lose against the price
-    signs = np.where(base, -1.0, 1.0)
-    loss = signs * (price * costs - values)
-    changes = np.argsort(loss, kind="stable")[: 2 * BITS]
-    changes = changes[loss[changes] <= gap]
-    room = 2 * min(LONGEST, 2 ** (len(changes) // 2)) + 2
+    changes, within, listed = np.empty(2 * BITS, dtype=np.int64), 0, 0
+    rows = np.empty((3, 2 * BITS))  # loss, cost and value of the changes by rising loss
+    for k in range(n):
+        sign = -1.0 if k < split else 1.0
+        loss = sign * (price * costs[k] - values[k])
+        if loss > gap:
+            continue
+        within += 1
+        place = listed
+        while place > 0 and rows[0, place - 1] > loss:
+            if place < 2 * BITS:
+                changes[place] = changes[place - 1]
+                for i in range(3):
+                    rows[i, place] = rows[i, place - 1]
+            place -= 1
+        if place < 2 * BITS:
+            changes[place] = k
+            rows[0, place], rows[1, place], rows[2, place] = loss, sign * costs[k], sign * values[k]
+            listed = min(listed + 1, 2 * BITS)
+    room = 2 * min(LONGEST, 2 ** (listed // 2)) + 2
     lists = np.empty((2, 2, room, 3))  # of each half: the rows now, and room for the next ones
-    halves, sizes = np.zeros((2, 2), dtype=np.int64)
+    halves, sizes = np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64)
     listed = list_changes(
-        signs[changes] * costs[changes],
-        signs[changes] * values[changes],
-        price,
-        gap * (1.0 + SLACK),
-        lists,
-        halves,
-        sizes,
+        rows[1, :listed], rows[2, :listed], price, gap * (1.0 + SLACK), lists, halves, sizes
     )
-    exact = listed == int((loss <= gap).sum())
-    full = [lists[k, halves[k], : sizes[k]] for k in range(2)]
-    first, second = best_pair(full[0], full[1], left, least)
-    if first < 0:
-        return best, exact
-    bits = [int(rows[row, 2]) for rows, row in zip(full, (first, second), strict=True)]
-    for place, arm in enumerate(changes):
-        base[arm] ^= bool(bits[place % 2] >> place // 2 & 1)
-    return base, exact
+    one, other = lists[0, halves[0], : sizes[0]], lists[1, halves[1], : sizes[1]]
+    first, second = best_pair(one, other, left, least)
+    if first >= 0:
+        bits = (np.int64(one[first, 2]), np.int64(other[second, 2]))
+        for k in range(n):
+            best[k] = k < split
+        for place in range(listed):
+            if bits[place % 2] >> (place // 2) & 1:
+                best[changes[place]] = not best[changes[place]]
+    return listed == within
+
+
+@jit
+def value_of(values, chosen):
+    total = 0.0
+    for k in range(values.shape[0]):
+        if chosen[k]:
+            total += values[k]
+    return total
 
 
 @jit
@@ -611,6 +610,24 @@ def best_pair(first, second, left, least):
             a, b, least = i, j, first[i, 1] + second[j, 1]
         i += 1
     return a, b
+
+
+def solve_core(values: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarray:
+    """(n,) bools: the set of largest value whose costs are at most `budget`, or the best one found.
+    Arms by falling value per cost."""
+    if costs.sum() <= budget:
+        return np.ones(values.size, dtype=np.bool_)
+    taken, best, longer = np.zeros((3, values.size), dtype=np.bool_)
+    exact, value = search(values, costs, budget, taken, best, STEPS), -1.0
+    while not exact and value_of(values, best) > value:  # a better set leaves fewer changes to try
+        value = value_of(values, best)
+        exact = meet_in_the_middle(values, costs, budget, best)
+    if not exact:
+        taken[:] = False
+        exact = search(values, costs, budget, taken, longer, 200 * STEPS)
+        if exact or value_of(values, longer) > value:
+            return longer
+    return best
 
 
 # Who gets which promotion: exactly k users (or k_j) for each of M promotions, each user at most
