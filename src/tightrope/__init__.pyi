@@ -50,8 +50,9 @@ from .policies.identification.xystatic import XYStatic
 from .policies.linear.linepsilongreedy import LinEpsilonGreedy
 from .policies.linear.linmed import LinMED
 from .policies.linear.lints import LinTS
-from .policies.linear.linucb import LOSAN, OFUL, LinUCB
+from .policies.linear.linucb import OFUL, LinUCB
 from .policies.linear.logisticts import LogisticTS
+from .policies.linear.losan import LOSAN
 from .policies.lipschitz.cklucb import CKLUCB
 from .policies.lipschitz.hoo import HOO
 from .policies.lipschitz.oslb import OSLB

@@ -275,19 +275,19 @@ def test_losan_keeps_its_loss_for_arms_that_come_and_refuses_what_has_no_proof()
         session = tr.Session(tr.LOSAN(noise=0.4, shared=shared), arms=X)
         for _ in range(30):
             session.update(session.select(), float(data.normal()))
-        before, grown = session.state.beta.copy(), np.zeros(1 if shared else 5)
+        before, grown = session.state.losses.copy(), np.zeros(1 if shared else 5)
         grown[: before.size] = before
         session.add_arms(features=data.normal(size=(1, 3)))
         assert before.min() > 0.0
-        np.testing.assert_array_equal(session.state.beta, grown)
+        np.testing.assert_array_equal(session.state.losses, grown)
     other = tr.Session(tr.LOSAN(noise=0.4, shared=False), arms=X)
     with pytest.raises(ValueError, match="one after the other"):
         other.merge(tr.Session(tr.LOSAN(noise=0.4, shared=False), arms=X))
     for wrong in ({"forget": 0.9}, {"beta": 1.0}, {"radius": "determinant"}, {"intercept": True}):
-        with pytest.raises(ValueError, match=r"proof|proved"):
-            tr.LOSAN(**wrong)
+        with pytest.raises(TypeError, match="LOSAN has no parameter"):
+            tr.LinUCB(width="losan", **wrong)
     with pytest.raises(ValueError, match="one of them is 0"):
         tr.LOSAN(theta_bound=0.0)
-    with pytest.raises(ValueError, match="belongs to width"):
-        tr.LinUCB(lam=None)
-    assert tr.LOSAN(noise=0.5, theta_bound=2.0).lam == 0.0625
+    made = tr.LinUCB(width="losan", noise=0.5, theta_bound=2.0)
+    assert made.lam == 0.0625
+    assert made == tr.LOSAN(noise=0.5, theta_bound=2.0)

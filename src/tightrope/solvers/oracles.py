@@ -498,84 +498,62 @@ def search(values, costs, most, taken, best, steps):
     return False
 
 
-@jit
-def meet_in_the_middle(values, costs, budget, best):
+def meet_in_the_middle(
+    values: np.ndarray, costs: np.ndarray, budget: float, best: np.ndarray
+) -> bool:
     """best <- the best set that differs from the relaxation's in the arms which lose least by a
     change, where it is better; whether no other can be better still.
 
     They are as many as two lists of their changes have room for (Horowitz and Sahni 1974). Arms by
-    falling value per cost, of which not all fit.
+    falling value per cost.
     """
-    n, left, split, least = values.shape[0], budget, 0, 0.0
-    while split < n - 1 and costs[split] <= left:
-        left -= costs[split]
-        least -= values[split]
-        split += 1
-    least += value_of(values, best)
-    price = values[split] / costs[split]
+    base = np.cumsum(costs) <= budget
+    split = int(base.sum())
+    left, price = budget - costs[base].sum(), values[split] / costs[split]
+    least = values @ best - values @ base
     gap = price * left - least  # what a change may lose against the price
-    changes, within, listed = np.empty(2 * BITS, dtype=np.int64), 0, 0
-    rows = np.empty((3, 2 * BITS))  # loss, cost and value of the changes by rising loss
-    for k in range(n):
-        sign = -1.0 if k < split else 1.0
-        loss = sign * (price * costs[k] - values[k])
-        if loss > gap:
-            continue
-        within += 1
-        place = listed
-        while place > 0 and rows[0, place - 1] > loss:
-            if place < 2 * BITS:
-                changes[place] = changes[place - 1]
-                for i in range(3):
-                    rows[i, place] = rows[i, place - 1]
-            place -= 1
-        if place < 2 * BITS:
-            changes[place] = k
-            rows[0, place], rows[1, place], rows[2, place] = loss, sign * costs[k], sign * values[k]
-            listed = min(listed + 1, 2 * BITS)
-    room = 2 * min(LONGEST, 2 ** (listed // 2)) + 2
+    signs = np.where(base, -1.0, 1.0)
+    loss = signs * (price * costs - values)
+    changes = np.argsort(loss, kind="stable")[: int((loss <= gap).sum())]
+    signed, tried = (signs * costs, signs * values), changes[: 2 * BITS]
+    listed = try_changes(*signed, tried, price, left, least, gap, base, best)
+    return bool(listed == changes.size)
+
+
+@jit
+def try_changes(costs, values, changes, price, left, least, gap, base, best):
+    # best <- base with those of its changes that cost at most `left` and gain most, if more than
+    # `least`; how many were tried
+    room = 2 * min(LONGEST, 2 ** (changes.shape[0] // 2)) + 2
     lists = np.empty((2, 2, room, 3))  # of each half: the rows now, and room for the next ones
     halves, sizes = np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64)
-    listed = list_changes(
-        rows[1, :listed], rows[2, :listed], price, gap * (1.0 + SLACK), lists, halves, sizes
-    )
-    one, other = lists[0, halves[0], : sizes[0]], lists[1, halves[1], : sizes[1]]
-    first, second = best_pair(one, other, left, least)
-    if first >= 0:
-        bits = (np.int64(one[first, 2]), np.int64(other[second, 2]))
-        for k in range(n):
-            best[k] = k < split
+    listed = list_changes(costs, values, changes, price, gap * (1.0 + SLACK), lists, halves, sizes)
+    first, second = lists[0, halves[0], : sizes[0]], lists[1, halves[1], : sizes[1]]
+    one, other = best_pair(first, second, left, least)
+    if one >= 0:
+        bits = np.int64(first[one, 2]), np.int64(second[other, 2])
+        best[:] = base
         for place in range(listed):
-            if bits[place % 2] >> (place // 2) & 1:
-                best[changes[place]] = not best[changes[place]]
-    return listed == within
+            best[changes[place]] ^= bool(bits[place % 2] >> (place // 2) & 1)
+    return listed
 
 
 @jit
-def value_of(values, chosen):
-    total = 0.0
-    for k in range(values.shape[0]):
-        if chosen[k]:
-            total += values[k]
-    return total
-
-
-@jit
-def list_changes(costs, values, price, gap, lists, halves, sizes):
+def list_changes(costs, values, changes, price, gap, lists, halves, sizes):
     """Add the changes to the lists in turn; how many were, until one is too long.
 
     halves: (2,) which half of its place each list is in. sizes: (2,) their rows.
     """
     lists[:, :, 0], sizes[:] = 0.0, 1
-    for place in range(costs.shape[0]):
+    for place, arm in enumerate(changes):
         k = place % 2
         if sizes[k] > LONGEST:
             return place
         rows, out = lists[k, halves[k], : sizes[k]], lists[k, 1 - halves[k]]
         bit = 2.0 ** (place // 2)
-        sizes[k] = merge_change(rows, costs[place], values[place], bit, price, gap, out)
+        sizes[k] = merge_change(rows, costs[arm], values[arm], bit, price, gap, out)
         halves[k] = 1 - halves[k]
-    return costs.shape[0]
+    return changes.shape[0]
 
 
 @jit
@@ -613,21 +591,17 @@ def best_pair(first, second, left, least):
 
 
 def solve_core(values: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarray:
-    """(n,) bools: the set of largest value whose costs are at most `budget`, or the best one found.
-    Arms by falling value per cost."""
-    if costs.sum() <= budget:
+    if np.cumsum(costs)[-1] <= budget:
         return np.ones(values.size, dtype=np.bool_)
     taken, best, longer = np.zeros((3, values.size), dtype=np.bool_)
     exact, value = search(values, costs, budget, taken, best, STEPS), -1.0
-    while not exact and value_of(values, best) > value:  # a better set leaves fewer changes to try
-        value = value_of(values, best)
+    while not exact and values @ best > value:  # a better set leaves fewer changes to try
+        value = float(values @ best)
         exact = meet_in_the_middle(values, costs, budget, best)
     if not exact:
         taken[:] = False
         exact = search(values, costs, budget, taken, longer, 200 * STEPS)
-        if exact or value_of(values, longer) > value:
-            return longer
-    return best
+    return longer if values @ longer > values @ best else best
 
 
 # Who gets which promotion: exactly k users (or k_j) for each of M promotions, each user at most

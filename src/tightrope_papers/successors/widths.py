@@ -52,8 +52,9 @@ class WatchSet(Monitor):
             away += model.pulls[k] * error * error
         known = policy.lam * policy.theta_bound**2
         known += 2.0 * policy.noise**2 * math.log(1.0 / policy.delta)
-        tally.outside[0] = max(tally.outside[0], 1.0 if away > known + state.beta[0] else 0.0)
-        tally.losan[0] = known + state.beta[0]
+        # OFUL has no losses, and is not asked for them
+        tally.losan[0] = known + getattr(state, "losses", model.log_det)[0]
+        tally.outside[0] = max(tally.outside[0], 1.0 if away > tally.losan[0] else 0.0)
         root = math.sqrt(2.0 * math.log(1.0 / policy.delta) + model.log_det[0])
         tally.oful[0] = (policy.noise * root + math.sqrt(policy.lam) * policy.theta_bound) ** 2
 

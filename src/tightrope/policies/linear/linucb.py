@@ -6,35 +6,34 @@ to be known: the width comes from the data, in standard errors.
 Bound: O(d sqrt(T) log T) pseudo-regret with probability 1 - delta for width="theorem", with a bound
 on the noise and on ||theta||. The default width is an interval for one arm at one time, which is
 three to ten times narrower: it has less regret on every problem that we tried
-(docs/results/bakeoff.md) and no proof. width="losan" has one, and shrinks with the noise that is
-seen, of which only a bound must be known.
+(docs/results/bakeoff.md) and no proof. width="losan" is LOSAN, which has one.
 Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant"); Yang & Toni 2020, Eq 5
 (radius="horizon", here with lam and the norms of fixed arms; features that change must have norms
 of at most 1); Li, Chu, Langford, Schapire 2010, Algorithm 1 (shared=False, with beta as its alpha);
-Russac, Vernade, Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices); Jun, Kim
-2024, arXiv 2402.07341 (width="losan", LOSAN by the authors' code).
+Russac, Vernade, Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices).
 The scale of the noise where it is learned: numerics/noise.py.
 Deviations: the default width is no paper's. Where no horizon is known, as in a service,
 radius="horizon" falls back to the anytime "determinant". With shared=False either radius holds for
-all arms at once (delta / K each; the largest determinant, or loss).
+all arms at once (delta / K each; the largest determinant).
 Per round: O(min(K^2, K d + d^2)) with fixed arms, O(K d^2) with new features, shared=False or
 forget < 1, which adds O(d^3).
 """
 
 import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import Extended, Given, Scratch, Stored, choice, flag, real
-from ...core.policy import policy, preset
+from ...core.policy import Policy, policy, preset
+from ...core.types import Arguments
 from ...numerics.counts import argmax, determinant_radius, horizon_radius, intervals, one_hot
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
 from ...numerics.ridge import (
     Ridge,
     best_arm,
-    learn,
     new_model,
     predict,
     regressions,
@@ -49,9 +48,9 @@ from ..bases import (
     refuse_intercept,
     wants_intercept,
 )
+from .losan import LOSAN
 
 WIDTH = 2.5  # standard errors
-LOSS = real(default=1.0, words=("theorem", "losan")).encode("width", "losan")
 ROUNDING = 1e-9  # of a norm of 1: arms that somebody has normalised
 
 
@@ -64,8 +63,6 @@ ROUNDING = 1e-9  # of a norm of 1: arms that somebody has normalised
         {"shared": False},
         {"width": "theorem"},
         {"width": "theorem", "shared": False},
-        {"width": "losan", "noise": 0.5},
-        {"width": "losan", "shared": False},
     ),
 )
 class LinUCB(RidgePolicy):
@@ -73,21 +70,20 @@ class LinUCB(RidgePolicy):
 
     Parameters
     ----------
-    lam : number in (0, inf), or None (noise^2 / theta_bound^2), default 1.0
-        Ridge parameter; None with width="losan" only.
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
     width : number in [0, inf), or 'theorem' or 'losan', default 2.5
         Of the interval in standard errors of the estimate, beta = width noise; "theorem": the width
-        that has a proof, by `radius`; "losan": one that has a proof and is from the data, by the
-        errors of the predictions before each reward, for noise that is at most `noise`.
+        that has a proof, by `radius`; "losan": the policy LOSAN, whose parameters the others are
+        then.
     noise : number in [0, inf), or None (learned), default None
-        Scale of the rewards' noise; None: learned from the residuals, with width="theorem" or
-        "losan" 1.
+        Scale of the rewards' noise; None: learned from the residuals, with width="theorem" 1.
     beta : number in [0, inf), or None (from width), default None
         A fixed width instead.
     delta : number in (0, 1), default 0.1
-        Probability that the confidence set fails, with width="theorem" or "losan" only.
+        Probability that the confidence set fails, with width="theorem" only.
     theta_bound : number in [0, inf), default 1.0
-        Bound on ||theta||, with width="theorem" or "losan" only.
+        Bound on ||theta||, with width="theorem" only.
     radius : 'horizon' or 'determinant', default 'horizon'
         Which of the two formulas, with width="theorem" only.
     shared : True, False, or None (by what a round shows), default None
@@ -102,7 +98,7 @@ class LinUCB(RidgePolicy):
         a number to all rewards changes no decision; None: where the width is from the data.
     """
 
-    lam: Given[float | None, float] = real(default=1.0, above=0, none="noise^2 / theta_bound^2")
+    lam: float = real(default=1.0, above=0)
     width: Given[float | Literal["theorem", "losan"], float] = real(
         default=WIDTH, words=("theorem", "losan"), least=0
     )
@@ -120,9 +116,7 @@ class LinUCB(RidgePolicy):
     class State(NamedTuple):
         model: Ridge
         noise: Noise
-        # (1,) the same in all rounds; NaN: grows or is learned. width="losan": (1,) or, with a
-        # regression for each arm, (K,), twice the losses of `note_loss`
-        beta: Extended
+        beta: Extended  # (1,) the same in all rounds; NaN: grows or is learned
         scores: Scratch  # (K,)
 
     @staticmethod
@@ -131,11 +125,14 @@ class LinUCB(RidgePolicy):
             only_with_the_theorem(LinUCB.FIELDS, stored, "delta", "theta_bound", "radius")
         elif math.isnan(stored["beta"]):
             refuse_intercept(stored)
-        if stored["width"] == LOSS:
-            return by_losses(stored)
-        if math.isnan(stored["lam"]):
-            raise ValueError('lam = None belongs to width="losan"; give a number above 0.')
         return stored
+
+    @staticmethod
+    def made_instead(arguments: Arguments) -> Callable[..., Policy] | None:
+        width = arguments.get("width")
+        if not isinstance(width, str) or width != "losan":
+            return None
+        return lambda *, width, **others: LOSAN(**others)
 
     def init(self, arms):
         intercept, beta = (
@@ -145,9 +142,6 @@ class LinUCB(RidgePolicy):
         model = new_model(
             arms, self.lam, shared=self.shared, forget=self.forget, intercept=intercept
         )
-        if self.width == LOSS:
-            losses = np.zeros(regressions(model))
-            return self.State(model, new_noise(), losses, np.zeros(arms.number))
         if math.isnan(beta) and self.width < 0.0 and self.radius == 0 and arms.horizon is not None:
             delta, rounds = self.delta / regressions(model), remembered(arms.horizon, self.forget)
             norm = largest_norm(arms.features)
@@ -168,27 +162,9 @@ class LinUCB(RidgePolicy):
 
     @jit
     def update(self, state, context, action, reward):
-        if self.width == LOSS:
-            note_loss(state, context, action, reward)
-            return state
         counted = learns_noise(self.width, self.beta, self.noise) or state.model.intercept
         take_in(state.model, state.noise, context, action, reward, counted)
         return state
-
-    def grow(self, state, arms):
-        longer = RidgePolicy.grow(self, state, arms)
-        if self.width == LOSS:
-            longer.beta[: state.beta.size] = state.beta
-        return longer
-
-    def merge(self, first, second):
-        if self.width == LOSS:
-            raise ValueError(
-                'Two policies with width="losan" cannot be merged: their width is proved for '
-                "rewards that came one after the other. Let one policy learn all of them, or use "
-                'width="theorem".'
-            )
-        return RidgePolicy.merge(self, first, second)
 
     def explain(self, state, context, rng):
         predict(state.model, context)
@@ -225,16 +201,6 @@ class OFUL(LinUCB):
     """
 
 
-@preset(width="losan", lam=None, noise=1.0)
-class LOSAN(LinUCB):
-    """LinUCB with a width that is from the data and has a proof (Jun, Kim 2024).
-
-    The noise must be sub-Gaussian with a scale of at most `noise`, and ||theta|| at most
-    theta_bound: rewards in [0, 1] have noise=0.5. Where the noise that is seen is smaller the width
-    is, too; OFUL's is by `noise` alone.
-    """
-
-
 def largest_norm(features: np.ndarray | None) -> float:
     """The largest norm of fixed arms; 1 where none is longer but by rounding, and where features
     come with every round."""
@@ -242,40 +208,8 @@ def largest_norm(features: np.ndarray | None) -> float:
     return longest if longest > 1.0 + ROUNDING else 1.0
 
 
-def by_losses(stored: Stored) -> Stored:
-    """LOSAN's parameters: lam from the other two where it is not given, and neither what has no
-    proof nor what belongs to the theorem."""
-    if stored["radius"] != 0 or not math.isnan(stored["beta"]) or stored["forget"] < 1.0:
-        raise ValueError(
-            'width="losan" makes its own width, which is proved where all rewards count for ever; '
-            "leave beta, radius and forget out."
-        )
-    if math.isnan(stored["lam"]):
-        if stored["theta_bound"] * bounded(stored["noise"]) == 0.0:
-            raise ValueError(
-                "lam = None is noise^2 / theta_bound^2, and one of them is 0; give lam, or a noise "
-                "and a theta_bound above 0."
-            )
-        lam = (bounded(stored["noise"]) / stored["theta_bound"]) ** 2
-        return stored | {"lam": lam}
-    return stored
-
-
-@lean
-def note_loss(state, context, arm, reward):
-    """Adds w^2 e^2 D^2, twice the loss, with D^2 = w^2 x'V^-1 x after the reward."""
-    error, divisor = learn(state.model, context, arm, reward, 1.0)
-    state.beta[arm % state.beta.shape[0]] += error * error * (divisor - 1.0) / divisor
-
-
 @lean
 def current_beta(policy, state):
-    if policy.width == LOSS:
-        scale, R = bounded(policy.noise), state.beta.shape[0]
-        known = policy.lam * policy.theta_bound**2 + 2.0 * scale * scale * math.log(
-            R / policy.delta
-        )
-        return math.sqrt(known + state.beta[argmax(state.beta, None)])
     if not math.isnan(state.beta[0]):
         return state.beta[0]
     if policy.width >= 0.0:
