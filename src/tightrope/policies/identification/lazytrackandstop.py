@@ -39,7 +39,7 @@ from ...core.fields import (
 from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.counts import argmax, one_hot
-from ...numerics.linalg import cholesky, log_det
+from ...numerics.linalg import cholesky, inner, log_det
 from .game import Game, hardest_answer, mix, new_game
 from .models import (
     GapRidge,
@@ -302,25 +302,20 @@ def climb(policy, state):
     for b in range(K):
         if b != leader and mean[leader] - mean[b] + policy.epsilon <= 0.0:
             return
-    for a in range(K):
-        shares[a] = 1.0 / K
+    shares[:] = 1.0 / K
     for step in range(1, MOST_STEPS):
         mix(state.game, state.model.features, shares)
         hardest_answer(state.game, mean, leader, policy.epsilon)
-        best, length, square = 0, 2.0 / (step + 2.0), 0.0
+        best, length, square = 0, 2.0 / (step + 2.0), inner(shares, shares)
         for a in range(K):
-            square += shares[a] * shares[a]
             if abs(state.game.moves[a]) > abs(state.game.moves[best]):
                 best = a
         moved = square - 2.0 * shares[best] + 1.0  # |e_best - w|^2
-        for a in range(K):
-            shares[a] *= 1.0 - length
+        shares *= 1.0 - length
         shares[best] += length
         if length * math.sqrt(moved) < STILL * math.sqrt(square):
             break
-    total = 0.0
     for a in range(K):
-        shares[a] = shares[a] if shares[a] >= LEAST_SHARE else 0.0
-        total += shares[a]
-    for a in range(K):
-        shares[a] /= total
+        if shares[a] < LEAST_SHARE:
+            shares[a] = 0.0
+    shares /= shares.sum()

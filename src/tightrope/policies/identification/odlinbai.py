@@ -96,10 +96,8 @@ class ODLinBAI(Planned):
     def init(self, arms):
         features = coordinates(checked_features(arms, 1.0, "ODLinBAI"), 0.0).features
         (K, d), products = features.shape, features.shape[1] * (features.shape[1] + 1) // 2
-        if phase_size(self.budget, K, d) < 1.0:
-            least = self.budget
-            while phase_size(least, K, d) < 1.0:
-                least += 1
+        least = round(phases(d) * (1.0 - phase_size(0, K, d)))  # of which a phase has one
+        if self.budget < least:
             raise ValueError(
                 f"budget = {self.budget} is too small for {K} arms in {d} dimensions; ODLinBAI "
                 f"needs at least {least} samples."
@@ -148,9 +146,7 @@ class ODLinBAI(Planned):
         left, leader = max(float(self.budget - answer["rounds"]), 0.0), int(answer["leader"])
         error = 1.0
         if answer["phase"] > 0:
-            A = X.T @ (state.pulls[:, None] * X)
-            Y = X[leader] - X
-            squares = np.einsum("ij,ji->i", Y, np.linalg.solve(A, Y.T))
+            squares = squared_widths(state, X[leader] - X)
             error = error_estimate(state.mean, squares, leader, 0.0, self.noise)
         return {
             "gap_bound": math.inf,
@@ -160,10 +156,7 @@ class ODLinBAI(Planned):
 
     def explain(self, state, context, rng):
         X, known = state.features, bool(state.answer[0]["phase"] > 0)
-        square = np.zeros(len(X))
-        if known:
-            A = X.T @ (state.pulls[:, None] * X)
-            square = np.einsum("ij,ji->i", X, np.linalg.solve(A, X.T))
+        square = squared_widths(state, X) if known else np.zeros(len(X))
         chance = one_hot(self.select(state, context, rng), len(X))
         own = report(state.mean, self.noise, square, state.needed - state.plays, chance, known)
         return (
@@ -171,6 +164,11 @@ class ODLinBAI(Planned):
             | self.evidence(state)
             | {"leader": int(state.answer[0]["leader"]), "survivors": state.survivors.copy()}
         )
+
+
+def squared_widths(state: ODLinBAI.State, rows: np.ndarray) -> np.ndarray:
+    A = state.features.T @ (state.pulls[:, None] * state.features)
+    return np.einsum("ij,ji->i", rows, np.linalg.solve(A, rows.T))
 
 
 @lean
@@ -201,8 +199,7 @@ def phase_size(T, K, d):
 def begin_phase(policy, state):
     """The G-optimal design of the arms that are left, in the coordinates of their span, and how
     many samples of each it asks for."""
-    work, K = state.work, state.survivors.shape[0]
-    d = state.theta.shape[0]
+    work, K, d = state.work, state.survivors.shape[0], state.theta.shape[0]
     span(state)
     design_kernel(state.spanned, state.spanned, state.wanted, work, ACCURACY, MOST_ITERATIONS)
     keep_survivors(state)
@@ -249,26 +246,23 @@ def span(state):
 @lean
 def keep_survivors(state):
     """Drop the shares of unit vectors and those that are next to nothing; the others sum to 1."""
-    shares, K, total = state.work.shares, state.survivors.shape[0], 0.0
+    shares, K = state.work.shares, state.survivors.shape[0]
     for a in range(shares.shape[0]):
         if a >= K or not state.survivors[a] or shares[a] < LEAST_SHARE:
             shares[a] = 0.0
-        total += shares[a]
-    for a in range(K):
-        shares[a] /= total
+    shares /= shares.sum()
 
 
 @lean
 def take(policy, state, action, reward):
     """One reward, and the end of the phase where it is the last that is needed."""
-    answer, K = state.answer[0], state.survivors.shape[0]
+    answer, K, d = state.answer[0], state.survivors.shape[0], state.theta.shape[0]
     state.sums[action] += reward
     state.pulls[action] += 1.0
     state.phase_sums[action] += reward
     state.phase_pulls[action] += 1.0
     answer["rounds"] += 1.0
     answer["broken"] = answer["broken"] or not math.isfinite(state.sums[action])
-    d = state.theta.shape[0]
     if answer["broken"] or answer["phase"] >= phases(d):
         return
     for k in range(K):
@@ -312,11 +306,9 @@ def estimate(policy, state):
 @lean
 def drop_worst(state, most):
     """Keep this many survivors of the largest estimates, of equals the first."""
-    left = int(state.survivors.sum())
-    while left > most:
+    for _ in range(state.survivors.sum() - most):
         worst = -1
         for k in range(state.survivors.shape[0]):
             if state.survivors[k] and (worst < 0 or state.mean[k] <= state.mean[worst]):
                 worst = k
         state.survivors[worst] = False
-        left -= 1

@@ -176,17 +176,15 @@ def fill_chances(state, eligible, chances):
 @lean
 def draw_alternatives(policy, state, rng):
     """Leave minus the mean gain of every arm over the draws in state.loss, and their number."""
-    K, drawn = state.loss.shape[0], 0.0
-    for a in range(K):
-        state.loss[a] = 0.0
+    loss, drawn = state.loss, 0.0
+    loss[:] = 0.0
     total = weigh_rivals(policy, state) if policy.alternatives == 0 else 1.0
     for _ in range(policy.draws):
         if total > 0.0 and draw_one(policy, state, total, rng):
             drawn += 1.0
-            for a in range(K):
-                state.loss[a] -= state.moves[a] * state.moves[a]
-    for a in range(K):
-        state.loss[a] /= 2.0 * policy.noise * policy.noise * max(drawn, 1.0)
+            for a in range(loss.shape[0]):
+                loss[a] -= state.moves[a] * state.moves[a]
+    loss /= 2.0 * policy.noise * policy.noise * max(drawn, 1.0)
     state.answer[0]["drawn"] = drawn
 
 
