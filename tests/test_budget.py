@@ -5,8 +5,8 @@ would hide them. They rise only by what a feature was granted beforehand: engine
 statements, of which it has 428, 365 in files of its own, 2 in compiled and 61 in simulation; several
 promises 350 in policies and session, of which they have 361, and what their problems and delays
 are; in the service, where they are by metric, they take 308. The successors may take 700 in
-policies and have 827; oracles, a figure with claims for each, and features from random maps and
-forests are beside them.
+policies and have 827; oracles, a figure with claims for each, features from random maps and
+forests, and the rounds of a baseline in a plan (15 in simulation) are beside them.
 """
 
 import ast
@@ -32,11 +32,11 @@ LIMITS = {
     "service": (6519, 515, 512, 30),
     "session": (2893, 158, 195, 10),
     "gpu": (365, 35, 36, 3),
-    "simulation": (1885, 185, 134, 11),
+    "simulation": (1900, 186, 135, 11),
     "solvers": (1033, 27, 65, 3),
     "top": (892, 90, 81, 6),
 }
-TESTS = 23_457
+TESTS = 23_471
 GPU = ("cuda.py", "lanes.py")  # files of engine="cuda", which came later, in a room of their own
 
 

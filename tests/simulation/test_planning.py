@@ -34,6 +34,27 @@ def test_a_plan_is_what_identify_takes_and_its_advice_names_the_cheapest():
     assert "not certified" in _advice({"A": 50.0}, {"A": 0.5}, 200, 100)
 
 
+def test_rounds_of_the_baseline_pay_for_a_test_that_is_never_checked():
+    means, delta, n = [0.3, 0.5, 0.4], 0.1, np.arange(1.0, 200_001.0)
+    may_be_lost = 3 + 2 * np.sqrt(6 * n * np.log(3 * n**3 / delta))
+    for alpha, horizon in ((0.05, 200_000), (0.2, 200_000), (0.05, 500)):
+        planned = tr.plan(
+            means, epsilon=0.3, delta=delta, alpha=alpha, replications=1, max_rounds=horizon
+        )
+        short = may_be_lost[:horizon] - alpha * 0.3 * (n[:horizon] + planned.baseline_first)
+        assert -alpha * 0.3 < short.max() <= 1e-6  # one round less would not do
+        assert f"{planned.baseline_first:,}" in repr(planned)
+    assert tr.plan(means, epsilon=0.3, replications=1).baseline_first is None
+    for wrong, words in (
+        ({"alpha": 1.5}, "alpha = 1.5"),
+        ({"alpha": 0.1, "baseline": 3}, "baseline = 3"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            tr.plan(means, epsilon=0.3, **wrong)
+    with pytest.raises(ValueError, match=r"means\[0\] = 0 is the baseline's"):
+        tr.plan([0.0, 0.5], epsilon=0.3, alpha=0.1)
+
+
 def test_means_that_are_not_linear_in_the_features_are_refused():
     with pytest.raises(ValueError, match="not a linear function of arms"):
         tr.plan([0.1, 0.2, 0.9], epsilon=0.1, arms=[[1.0], [2.0], [3.0]])

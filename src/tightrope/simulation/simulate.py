@@ -680,6 +680,11 @@ class Plan:
     textbook : int or None
         The same by the normal approximation with the variances of the planned means; None where it
         would not hold: where n p (1 - p) is below 5 for an arm of mean p with n samples.
+    baseline_first : int or None
+        Rounds of the baseline that pay beforehand for any test by UCB of at most max_rounds, so
+        that it is never more than a share alpha behind the baseline but for delta, and is never
+        checked (the reduction of Yang et al. 2022, BudgetFirst); `Safe`, which checks every round,
+        needs far fewer. None without alpha.
     advice : str
         What to do, in sentences.
     simulated : Identification
@@ -692,6 +697,7 @@ class Plan:
     certified: dict[str, float]
     fixed: int
     textbook: int | None
+    baseline_first: int | None
     advice: str
     simulated: Identification
 
@@ -706,11 +712,14 @@ class Plan:
             for name in self.samples
         ]
         textbook = NO_TEXTBOOK if self.textbook is None else f"{self.textbook:,}"
-        return [
+        rows: list[list[object]] = [
             *simulated,
             ["fixed size, any means", f"{self.fixed:,}", "", ""],
             ["fixed size, textbook", textbook, "", ""],
         ]
+        if self.baseline_first is not None:
+            rows.append(["baseline first, unchecked after", f"{self.baseline_first:,}", "", ""])
+        return rows
 
     def __repr__(self) -> str:
         return f"<Plan: {'; '.join(f'{row[0]} {row[1]}' for row in self._rows())}>"
@@ -730,6 +739,8 @@ def plan(
     epsilon: float,
     delta: float = 0.05,
     arms: ArrayLike | None = None,
+    alpha: float | None = None,
+    baseline: int = 0,
     policies: Mapping[str, Policy] | None = None,
     replications: int = 20,
     seed: int = 0,
@@ -752,6 +763,11 @@ def plan(
         Probability with which it may be worse than that.
     arms : (K, d) array
         Features of which the means are a linear function.
+    alpha : float in (0, 1)
+        How far a test may fall behind a baseline, as a share of its reward: asks for
+        `Plan.baseline_first`.
+    baseline : int in [0, K)
+        With alpha: the arm of today, of a mean above 0.
     policies : dict of name to Policy
         That stop; default UGapE, with features LinGapE.
     replications, seed, max_rounds, workers : int
@@ -778,6 +794,7 @@ def plan(
         raise ValueError("means has one entry; a test compares two or more arms.")
     epsilon = checks.real("epsilon", epsilon, above=0.0, below=1.0)
     delta = checks.real("delta", delta, above=0.0, below=1.0)
+    first = None if alpha is None else baseline_rounds(supposed, alpha, baseline, delta, max_rounds)
     problem: Problem = Bernoulli(supposed)
     usual: dict[str, Policy] = {"UGapE": UGapE(epsilon=epsilon, delta=delta, noise=0.5)}
     if arms is not None:
@@ -806,6 +823,7 @@ def plan(
         certified,
         fixed,
         textbook,
+        first,
         _advice(samples, certified, fixed, textbook),
         simulated,
     )
@@ -826,6 +844,27 @@ def fixed_size(means: np.ndarray, epsilon: float, delta: float) -> tuple[int, in
     normal = math.ceil(z * z * float(spread) / epsilon**2)
     holds = normal * float((means * (1.0 - means)).min()) >= LEAST_VARIANCE
     return K * hoeffding, K * normal if holds else None
+
+
+def baseline_rounds(means: np.ndarray, alpha: float, baseline: int, delta: float, most: int) -> int:
+    """max_n (U(n) - n alpha mu_b) / (alpha mu_b) over n <= most, with UCB's regret of at most U(n)
+    = K + 4 sigma sqrt(2 K n ln(K n^3 / delta)) and sigma = 1/2, of which all n are concave."""
+    from scipy.optimize import minimize_scalar
+
+    K, place = means.size, checks.integer("baseline", baseline, least=0, most=means.size - 1)
+    a_round = checks.real("alpha", alpha, above=0.0, below=1.0) * float(means[place])
+    if a_round == 0.0:
+        raise ValueError(
+            f"means[{place}] = 0 is the baseline's, of which no share may be lost; leave alpha "
+            "out, or give a baseline of a mean above 0."
+        )
+
+    def earned(n: float) -> float:  # less what may be lost
+        log = math.log(K) + 3.0 * math.log(n) - math.log(delta)
+        return n * a_round - K - 2.0 * math.sqrt(2.0 * K * n * log)
+
+    at = minimize_scalar(earned, bounds=(1, most), method="bounded").x
+    return math.ceil(-min(earned(at), earned(most)) / a_round)
 
 
 def _linear(arms: ArrayLike, means: np.ndarray) -> tuple[np.ndarray, Problem]:
