@@ -1,7 +1,7 @@
 """Every compiled policy on every kind of problem becomes code for a GPU; none has to be there.
 
-A kernel is the same where the types of its arguments are, so of 301 pairs of policies and problems
-131 are compiled. `make test-lab` compiles those of a few policies, `make test-gpu` all (an hour).
+A kernel is the same where the types of its arguments are, so of pairs that are alike one is
+compiled. `make test-lab` compiles those of a few policies, `make test-gpu` all (an hour).
 """
 
 from types import SimpleNamespace

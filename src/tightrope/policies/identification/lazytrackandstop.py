@@ -311,7 +311,8 @@ def climb(policy, state):
             if abs(state.game.moves[a]) > abs(state.game.moves[best]):
                 best = a
         moved = square - 2.0 * shares[best] + 1.0  # |e_best - w|^2
-        shares *= 1.0 - length
+        for a in range(K):
+            shares[a] *= 1.0 - length
         shares[best] += length
         if length * math.sqrt(moved) < STILL * math.sqrt(square):
             break
