@@ -198,6 +198,8 @@ class OFUL(LinUCB):
     ||theta|| at most theta_bound; `noise`, `delta`, `theta_bound` and `radius` are what to give.
     The paper's own radius, which holds at any time, is radius="determinant"; where the number of
     rounds is known the default is that of Yang & Toni 2020, Eq 5.
+    LOSAN's width is proved as well, and shrinks with the noise that there is: told 1 where it is
+    0.1, its regret is a third of this one's in five dimensions.
     """
 
 
