@@ -848,7 +848,7 @@ def fixed_size(means: np.ndarray, epsilon: float, delta: float) -> tuple[int, in
 
 def baseline_rounds(means: np.ndarray, alpha: float, baseline: int, delta: float, most: int) -> int:
     """max_n (U(n) - n alpha mu_b) / (alpha mu_b) over n <= most, with UCB's regret of at most U(n)
-    = K + 4 sigma sqrt(2 K n ln(K n^3 / delta)) and sigma = 1/2, of which all n are concave."""
+    = K + 4 sigma sqrt(2 K n ln(K n^3 / delta)) and sigma = 1/2, concave in n."""
     from scipy.optimize import minimize_scalar
 
     K, place = means.size, checks.integer("baseline", baseline, least=0, most=means.size - 1)

@@ -112,7 +112,7 @@ def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> n
         and chosen.min() >= 0
         and chosen.max() < scores.size
     )
-    if not valid or np.bincount(chosen).max() > 1:
+    if not valid or np.bincount(chosen.astype(np.int64)).max() > 1:
         raise ValueError(
             f"oracle = {oracle!r} did not answer with distinct arms from 0 to {scores.size - 1}."
         )
@@ -591,7 +591,7 @@ def best_pair(first, second, left, least):
 
 
 def solve_core(values: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarray:
-    if np.cumsum(costs)[-1] <= budget:
+    if (np.cumsum(costs) <= budget).all():
         return np.ones(values.size, dtype=np.bool_)
     taken, best, longer = np.zeros((3, values.size), dtype=np.bool_)
     exact, value = search(values, costs, budget, taken, best, STEPS), -1.0
@@ -600,7 +600,7 @@ def solve_core(values: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarr
         exact = meet_in_the_middle(values, costs, budget, best)
     if not exact:
         taken[:] = False
-        exact = search(values, costs, budget, taken, longer, 200 * STEPS)
+        search(values, costs, budget, taken, longer, 200 * STEPS)
     return longer if values @ longer > values @ best else best
 
 
